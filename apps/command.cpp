@@ -65,8 +65,8 @@ const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
   return find(alias) ? nullptr : find(name);
 }
 
-/// Spells a flag as the command does: --batch_tokens becomes --batch-tokens, and the name that an
-/// option has in another program becomes the option's own name.
+/// The spelling of a flag that the command declares. --batch_tokens becomes --batch-tokens, and
+/// another name of an option becomes its own name.
 std::string as_named(const std::string& word, const std::vector<CliFlag>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());

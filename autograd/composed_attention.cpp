@@ -48,7 +48,7 @@ Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& ke
 }
 
 /// Returns the attention weights P of one sequence, [q.heads, queries, keys], in the master type.
-/// If `more` is given, it returns a tensor that is added to the scores.
+/// The result of the function `more`, if given, is added to the scores.
 Var weight_matrices(const ScoreVars& s, const Sequence& at, const RuleVars& rule,
                     const AddToScores& more = {}) {
   if (!s.causal) {

@@ -40,7 +40,7 @@ Projection project(const std::vector<Output>& outputs, Rng weights) {
 
 /// Two difference quotients that approximate the derivative with respect to one input entry.
 struct Quotient {
-  double plain = 0;         // with the step h, D(h) in gradcheck.h
+  double plain = 0;         // the difference quotient D(h) with the step h (gradcheck.h)
   double extrapolated = 0;  // from the steps h and 2h, R in gradcheck.h
 };
 

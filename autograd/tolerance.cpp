@@ -402,9 +402,9 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   const double size = std::sqrt(squares / count);
   slope.size = squares;
   mean.size = count * size;
-  // c.floor bounds the part of an entry's error that trials do not show (Operation::error_terms).
-  // This part may be the same in all entries of a row. The variance of the sum over a row is then
-  // `width` times larger than for independent errors.
+  // c.floor bounds the part of an entry's error that changing the inputs at random does not show
+  // (Operation::error_terms). This part may be the same in all entries of a row. The variance of
+  // the sum over a row is then `width` times larger than for independent errors.
   const auto width = static_cast<double>(block.columns);
   slope.floor_variance = c.floor * c.floor * squares * width;
   mean.floor_variance = c.floor * c.floor * count * width;

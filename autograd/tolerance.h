@@ -111,8 +111,9 @@ catalog::Case rounded(const catalog::Operation& operation, const catalog::Case& 
 struct Noise {
   /// Maps the name of a result to one vector of deviations per trial.
   using Deviations = std::map<std::string, std::vector<Values>>;
-  Deviations all;       // deviations if all inputs are changed
-  Deviations operands;  // deviations if inputs that are always f32 are not changed
+  Deviations all;  // deviations if all inputs are changed
+  // Deviations if only those inputs are changed that are not always f32.
+  Deviations operands;
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);
 

@@ -84,11 +84,11 @@ class CachingAllocator {
 };
 
 /// A set of memory blocks with which a computation can be repeated without new allocations. While
-/// an object of the class Use exists, every allocated block is added to the set. Afterwards, the
-/// block may be lent again only while a Use of this set or of another set exists. Computations with
-/// a Use run one after another, so they may share blocks. The block is not lent to other tensors,
-/// because the next repetition of the computation would overwrite them. When the set is destroyed,
-/// its blocks become available to all requests, except those that are also in another set.
+/// an object of the class Use exists, every allocated block is added to the set. Afterwards, only
+/// computations with a Use, of this set or of another, may get the block. They run one after
+/// another, so they may share blocks. Other tensors never get the block, because the next
+/// repetition of the computation would overwrite them. When the set is destroyed, its blocks become
+/// available to all requests, except those that are also in another set.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}

@@ -116,9 +116,9 @@ void Input::assign(std::span<const std::int32_t> tokens, std::span<const std::in
   ids.assign(tokens);
   give_positions(*this, given_positions, places, largest(totals));
   if (!std::ranges::equal(lengths, segments.lengths())) segments.assign(lengths);
-  LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0), "input: expected ",
-                 reference ? reference.rows() : 0,
-                 " reference pairs, as when the input was created, got ", pairs.size());
+  LONGHAND_CHECK(std::ssize(pairs) == (reference ? reference.rows() : 0),
+                 "input: the number of reference pairs cannot change: expected ",
+                 reference ? reference.rows() : 0, ", got ", pairs.size());
   if (reference) reference.assign(in_rows(pairs, places));
 }
 

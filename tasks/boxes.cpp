@@ -230,9 +230,9 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// The class of a number, such as "4-7" for 5. A class contains all numbers with the same number
-  /// of binary digits, L. The last number of the class is 2^L - 1, the largest depth that a model
-  /// with L layers can reach.
+  /// The class of a depth, such as "4-7" for the depth 5. A class contains all depths with the same
+  /// number of binary digits, L. Its last depth is 2^L - 1, the largest that a model with L layers
+  /// can reach.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

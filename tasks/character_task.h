@@ -65,8 +65,8 @@ class CharacterTask : public Task {
     std::size_t place;
     std::vector<std::size_t> at;  // indices in ascending order; may be empty
   };
-  /// One Look for each character of the answer. `sample` is a text with a right answer, which
-  /// begins at index `begin`.
+  /// For each character of the answer, the characters that determine it (struct Look). `sample` is
+  /// a text with a right answer, which begins at index `begin`.
   virtual std::vector<Look> looks(std::string_view sample, std::size_t begin) const = 0;
 
  private:

@@ -132,13 +132,13 @@ void Framing::frame_for(const OptionValues& options, const Own& own) {
     before_ = tokens.beginning();
     if (before_.empty()) {
       const auto first = named_token(path, "bos_token", tokens);
-      LONGHAND_CHECK(first, place, "option template: expected a chat template, because ", path,
-                     " has no token that begins a text, got \"none\"");
+      LONGHAND_CHECK(first, place, "option template: ", path,
+                     " has no token that begins a text, so a ", "chat template is needed");
       before_ = {*first};
     }
     const auto last = named_token(path, "eos_token", tokens);
-    LONGHAND_CHECK(last || !own.ended, place, "option template: expected a chat template, because ",
-                   path, " has no token that ends a text, got \"none\"");
+    LONGHAND_CHECK(last || !own.ended, place, "option template: ", path,
+                   " has no token that ends a text, so a chat template is needed");
     if (last) after_ = {*last};
   } else {
     const nn::ChatTemplate written(chat, options.text("date"));

@@ -73,9 +73,9 @@ class OwnRecords {
   /// Makes a sample whose tokens are the prompt and whose targets are the labels of these tokens.
   Sample labelled(const Answer& record, const RecordMarks& marks, const std::string& place) const;
   void check_tokens(const Sample& sample, const std::string& place) const;
-  /// Converts the pairs of a record, which are indices of tokens, to reference attention. A sample
-  /// also contains the text between prompt and answer, but the indices in the record do not count
-  /// the tokens of this text.
+  /// The reference attention of a sample, from the pairs of tokens in a record. A sample also
+  /// contains the text between prompt and answer, but the indices in the record do not count the
+  /// tokens of this text.
   std::vector<ReferenceRow> rows_of(const RecordMarks& marks, std::int64_t prompt,
                                     std::int64_t begin, std::int64_t end,
                                     const std::string& place) const;

@@ -228,7 +228,8 @@ class OwnTask final : public Task {
   OwnSettings settings_;
   std::unique_ptr<const Vocabulary> tokens_;
   ConversationFormat format_;
-  // The vocabulary for prompts. Null: there is no text between prompt and answer.
+  // The vocabulary that adds the text between prompt and answer to each prompt; null if this text
+  // is empty.
   std::unique_ptr<const Vocabulary> prompts_;
   mutable std::mutex opening_;
   mutable std::unique_ptr<const OwnRecords> records_;

@@ -102,9 +102,9 @@ class Group {
   Tokens products_;
 };
 
-/// The permutation with this rank in lexicographic order. Does not use the generator's table. The
-/// rank is written with digits of the bases n, n - 1, ..., 1, where n is `points`. Each digit is
-/// the index of the next image among the points that are not used yet.
+/// The permutation with this rank in lexicographic order. The rank is written with digits of the
+/// bases n, n - 1, ..., 1, where n is `points`. Each digit is the index of the next image among the
+/// points that are not used yet.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {

@@ -329,8 +329,8 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        // In y, each sequence has 110 rows (550 entries). Append overwrites the last of these rows
-        // with the sequence's rows of x.
+        // In y, each sequence has 110 rows of 5 entries. Append writes the rows of x that belong to
+        // a sequence to the end of its 110 rows.
         wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);

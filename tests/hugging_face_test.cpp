@@ -508,7 +508,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_larger_than_its_weights_allocates_no_memory
     expect_refusal([&] { import_model(folder.path(), *backend); },
                    std::string_view(field) == "n_layer"
                        ? "n_layer: expected at most 1000, got 1000000000"
-                       : "numbers for the model");
+                       : "parameters, as the configuration says");
   }
   folder.put("config.json", std::string(2 << 20, ' '));
   expect_refusal([&] { import_model(folder.path(), *backend); }, "expected at most 1048576 bytes");

@@ -181,8 +181,8 @@ BOOST_AUTO_TEST_CASE(dropout_is_off_in_evaluation_and_drawn_anew_in_training) {
   BOOST_TEST(drawn[0] != drawn[1]);
   BOOST_TEST(drawn[1] != drawn[2]);
   BOOST_TEST(losses(net, same, 1) == drawn);
-  // Dropout drops other numbers in the second part of a step than in the first, so the loss
-  // differs.
+  // A step with two parts draws new random numbers for its second part, so dropout zeroes other
+  // entries there and the loss differs.
   BOOST_TEST(losses(net, same, 2)[0] != drawn[0]);
   BOOST_TEST(net.loss_of(batch).value.value().item() == evaluated);
 }

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(reserved_blocks_serve_no_other_request) {
   void* const before = take_plain();
   BOOST_TEST(take(*first) == before);   // `first` reserves the idle block
   BOOST_TEST(take(*first) == before);   // `first` uses the same block again
-  BOOST_TEST(take(*second) == before);  // `second` uses the block, too
+  BOOST_TEST(take(*second) == before);  // `second` uses the same block as `first`
   void* const plain = take_plain();
   // A request outside of repeated computations does not get the reserved block.
   BOOST_TEST(plain != before);

@@ -203,7 +203,8 @@ BOOST_AUTO_TEST_CASE(requests_without_the_key_are_refused) {
     BOOST_TEST(answer.status == 401);
     BOOST_TEST(contains(answer.json()["error"]["message"].string(), "API key"));
   }
-  // The address of another machine, to which a page of that machine could send its visitors.
+  // A name of another machine. A web page from there could otherwise reach this server, if the name
+  // resolves to this machine's address.
   const HttpAnswer foreign = raw_request(
       server->port(), "GET /v1/models HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n");
   BOOST_TEST(foreign.status == 403);

@@ -212,7 +212,7 @@ BOOST_FIXTURE_TEST_CASE(invalid_parameter_groups_are_refused, Fixture) {
   };
   refused({{.parameters = {w}}, {.parameters = {b, w}}},
           "w: expected the parameter in at most one group");
-  refused({{.parameters = {other}}}, "expected groups of the model's own parameters, got w");
+  refused({{.parameters = {other}}}, "expected only parameters of the model in a group, got w");
   refused({{.parameters = {}}}, "got an empty one");
   refused({{.parameters = {w}, .rate = -1}},
           "a group's rate: expected a number of at least 0, got -1");

@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(models_of_plain_heads_are_unchanged) {
   BOOST_TEST((features(told, {}) == features(plain, {})));
   BOOST_TEST((features(plain, pairs) == features(plain, {})));
   const std::vector<double> changed = features(told, pairs), before = features(plain, {});
-  // In each sequence, the rows before the first listed pair are unchanged.
+  // A row changes only if `pairs` names it or an earlier row of its sequence.
   for (std::size_t row = 0; row < 8; ++row) {
     const auto same = [&] {
       return std::equal(&changed[row * 24], &changed[row * 24] + 24, &before[row * 24]);

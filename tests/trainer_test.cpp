@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_TEST(skipped == std::vector<std::int64_t>({1, 4, 6}));
   BOOST_TEST(taken == std::vector<std::int64_t>({2, 3, 5}));
 
-  // The first step after a resume may be skipped, too.
+  // A resumed training skips steps in the same way, including its first step.
   Bigrams again(*backend);
   o.checkpoints.folder = folder / "cut";
   skipped.clear();

@@ -74,8 +74,9 @@ struct Inspected {
   std::size_t shown;
 };
 
-/// Adds to the page which token each FAL head reads, and the attention weights of all other heads.
-/// `shares` are the shares of correct reads among the scored tokens of `samples` samples.
+/// Adds the heads to the page: for each FAL head (First-After-Last) the token that it selects, and
+/// for all other heads the attention weights. `shares` contains the share of correct reads for each
+/// head, measured on `samples` samples.
 void add_heads(html::Page& page, const Inspected& inspected, const std::vector<FalShare>& shares,
                std::int64_t samples) {
   const auto& [model, task, sample, shown] = inspected;

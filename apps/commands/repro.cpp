@@ -225,10 +225,10 @@ Chosen chosen_by(const Arguments& arguments, int ranks) {
   compute_from(arguments).make();  // Reports invalid flags before anything is computed.
 
   if (ranks > 1 && (arguments.given("only") || (!recipe.runs && !recipe.pieces))) {
-    wrong_usage("repro on ", ranks, " ranks: ",
-                arguments.given("only")
-                    ? std::string("--only cannot be used on several ranks")
-                    : text("recipe ", id, " does not consist of independent runs"));
+    wrong_usage("repro: expected 1 rank ",
+                arguments.given("only") ? std::string("with --only")
+                                        : text("for ", id, ", which has no independent runs"),
+                ", got ", ranks);
   }
   for (const char* flag : {"only", "list-runs"}) {
     if (arguments.given(flag)) require_runs(flag);

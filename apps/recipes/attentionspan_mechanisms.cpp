@@ -66,8 +66,8 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// Returns a list with as many heads as the list `table`, which is for example "softmax:4". `kinds`
-/// is the kind of all heads, or two kinds for half of the heads each, such as "softmax,fal".
+/// A list of heads with the number of heads of `table`, for example "softmax:4". `kinds` is the
+/// kind of all heads, or two kinds such as "softmax,fal", each for half of the heads.
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');

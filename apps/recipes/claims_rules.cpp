@@ -18,8 +18,8 @@ constexpr std::string_view flip_flop = "fal-table1-laptop",
                            boxes = "chacal-table2-laptop", long_boxes = "chacal-table2-extended";
 constexpr std::string_view gpt = "GPT + RoPE", fal_gpt = "FAL-GPT + RoPE";
 
-/// Lists of conditions for one part of a claim, each for the results pages of one scale. The first
-/// list whose pages all exist is used.
+/// For one part of a claim, the conditions at each scale (smoke, laptop and so on). Those of the
+/// first scale are used whose results pages all exist.
 using ClaimSettings = std::vector<std::vector<ClaimCondition>>;
 using Conditions = std::vector<ClaimCondition>;
 

@@ -124,8 +124,8 @@ void add_picture(RecipeResult& result, const ReadInput& read, std::int64_t posit
           projection_pictures(*read.first().model, *read.first().task, read.tokens, position));
 }
 
-/// Adds the results of Figures 4.12 to 4.14: ranks of products for every run, and pictures for the
-/// first run.
+/// Adds the results of Figures 4.12 to 4.14. Every run has the ranks of vocabulary entries by their
+/// product with the residual stream. The first run also has pictures.
 void projections(const RecipeOptions& options, RecipeResult& result) {
   const ReadInput read = read_input(options);
   const std::int32_t least = read.numbers[0], middle = read.numbers[2], next = read.numbers[3];

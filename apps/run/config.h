@@ -78,9 +78,8 @@ class Config {
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
   /// All distributions of the configured task. The first is the training distribution.
   std::vector<tasks::Distribution> distributions() const;
-  /// The distributions by whose main metric runs may be ranked, the preferred one first: validation
-  /// samples, samples out of distribution, other test samples (`id` after all others) and, last,
-  /// the training distribution.
+  /// The distributions whose main metric can rank runs, in order of preference: validation samples,
+  /// samples out of distribution, other test samples, `id`, and last the training distribution.
   std::vector<std::string> ranking_distributions() const;
   /// The name of the task in titles: its kind or, for the user's own files, the name of the file or
   /// folder.

@@ -22,8 +22,9 @@ Bases bases_of(const nn::Decoder& model, std::int64_t head = 0);
 /// The place within a block at which the residual stream is measured.
 enum class StreamPlace { before_mlp, after_mlp };
 
-/// Products of the residual stream with the vectors of a basis, [tokens, classes], for every token
-/// of a batch. The stream is measured after a layer's attention or after its feed-forward layer.
+/// Products of the residual stream with one vector for each class, [tokens, classes], for every
+/// token of a batch. The stream is measured after a layer's attention or after its feed-forward
+/// layer.
 struct Projection {
   std::int64_t layer = 0;
   StreamPlace place = StreamPlace::before_mlp;

@@ -25,7 +25,8 @@ std::string missing_on(const Config& run, const std::string& distribution) {
   }
 }
 
-/// The reason why an evaluation on this distribution has no such metric; empty if it has one.
+/// The reason why an evaluation on this distribution lacks the metric by which runs are ranked;
+/// empty if it has this metric.
 std::string missing_in(const Config& run, const std::string& distribution,
                        const std::string& metric) {
   const std::vector<std::string> known =

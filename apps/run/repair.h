@@ -17,7 +17,9 @@ enum class Repair {
   rope_off,     // omit the rotation of queries and keys (6.5); nothing is trained
   bias_matrix,  // train a matrix that is added to every head's scores (Eq. 6)
   bias_heads,   // train additional heads whose weights are added to the scores (Eq. 7, 8)
-  reinforce,    // make selected heads attend more to the reference (6.1); nothing is trained
+  // Selected heads attend more to the reference tokens (section 6.1 of the paper). Nothing is
+  // trained.
+  reinforce,
 };
 std::string_view name_of(Repair method);
 std::optional<Repair> repair_from_name(std::string_view name);

@@ -60,8 +60,8 @@ void require_fits(const nn::Batch& batch, const nn::Decoder& model, const tasks:
   LONGHAND_CHECK(batch.head >= 0 && batch.head < model.outputs(),
                  "head: expected a number from 0 to ", model.outputs() - 1, ", got ", batch.head);
   LONGHAND_CHECK(!model.wants_reference(),
-                 "tokens: expected a run with plain attention, got reinforced heads, which need "
-                 "the reference attention of a task's samples");
+                 "tokens: the run's reinforced heads need to know where a sample should attend, "
+                 "which arrays of tokens do not contain");
 }
 
 }  // namespace

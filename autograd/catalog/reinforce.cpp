@@ -26,7 +26,8 @@ Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const auto heads = std::stoll(c.attributes["heads"]);
   HostTensor amounts{{heads}, {}};
   for (int h = 0; h < heads; ++h) {
-    // The amount of every third head, beginning with the second, is 0.
+    // The amount that is added to attention weights is 0 for every third head, beginning with the
+    // second.
     amounts.values.push_back(h % 3 == 1 ? 0 : 0.5 + rng.uniform());
   }
   c.inputs["amounts"] = amounts;

@@ -27,7 +27,8 @@ struct RuleCheck {
   }
   void bf16_alone(std::string_view name, const Heads& x) const {
     are.require(!x || are.type() == DType::bf16, name,
-                "expected a tensor only for bf16 inputs, got a tensor for inputs of ", are.type());
+                "expected this tensor only if the inputs are bf16, got it for ", are.type(),
+                " inputs");
   }
 };
 

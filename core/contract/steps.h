@@ -29,8 +29,8 @@ struct Steps {
 
 /// The steps of a tensor of this shape in row-major order.
 Steps row_major(const Shape& shape);
-/// The steps of a tensor of shape x that is broadcast to shape y. Entries are repeated along
-/// leading axes that x lacks, and along axes in which the extent of x is 1.
+/// The steps (strides) of a tensor of shape x that is broadcast to shape y. An axis that x lacks,
+/// or whose extent in x is 1, has the step 0.
 Steps repeated(const Shape& x, const Shape& y);
 /// True if x can be broadcast to y.
 bool repeats_to(const Shape& x, const Shape& y);
@@ -75,8 +75,8 @@ template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  // The axis of `walk` that was set last: 0 to 2 for an outer axis, 3 for the inner axis, 4 if no
-  // axis has been set.
+  // The axis of `walk` that is set at present, from the last to the first: 0 to 2 for an outer
+  // axis, 3 for the inner axis, 4 before the first one.
   int at = 4;
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };

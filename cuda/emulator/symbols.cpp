@@ -48,8 +48,9 @@ Symbols read_symbols() {
   LONGHAND_CHECK(table != sections.end(), "emulator: the program has no symbol table");
   const auto name_of = [&](const Elf64_Sym& symbol) {
     const std::size_t offset = sections[table->sh_link].sh_offset + symbol.st_name;
-    LONGHAND_CHECK(offset < file.size(),
-                   "emulator: the name of a symbol is outside the file of the program");
+    LONGHAND_CHECK(
+        offset < file.size(),
+        "emulator: the program's file is damaged: the name of a symbol lies after its end");
     const auto* const name = reinterpret_cast<const char*>(file.data()) + offset;
     return std::string(name, ::strnlen(name, file.size() - offset));
   };

@@ -94,7 +94,8 @@ class DeltaHeads final : public AttentionHeads {
                  .decay = {}};
     if (gate) {
       const Var fading = longhand::columns(z, key_heads, key_heads) + fade_;
-      // The decay is -exp(rate) softplus(fading), where softplus(z) is -ln sigmoid(-z).
+      // The logarithm of the factor by which the memory shrinks: -exp(rate) softplus(fading), where
+      // softplus(z) is -ln sigmoid(-z).
       in.decay = activate(Activation::exp, rate_) * log_sigmoid(-fading);
     }
     const Var y = delta(in, {.before = memory(0), .after = memory(0)});

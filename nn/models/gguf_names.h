@@ -36,7 +36,8 @@ inline std::int64_t paired_row(std::int64_t row, std::int64_t half) {
   return head * 2 * half + 2 * i + s;
 }
 
-/// The keys of the tokens that end a text: the end of a text, of a turn and of a message.
+/// The GGUF keys whose values are tokens that end something: a text, a turn of a conversation, or a
+/// message.
 inline constexpr std::array<const char*, 3> gguf_end_keys{
     "tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"};
 

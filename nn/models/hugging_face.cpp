@@ -152,7 +152,7 @@ std::string hugging_face_name(Activation activation) {
 void require_enough(const Weights& weights, const DecoderConfig& model) {
   const double least = at_least(model), held = weights.numbers();
   LONGHAND_CHECK(least <= held, weights.name(), ": expected at least ", least,
-                 " numbers for the model that the configuration describes, got ", held);
+                 " parameters, as the configuration says, got ", held);
 }
 
 std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ours) {

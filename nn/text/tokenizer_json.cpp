@@ -387,7 +387,7 @@ class Reader {
     const auto nothing = [&](std::string_view name) {
       const Json value = member_of(model_, name);
       LONGHAND_CHECK(value.is_null() || value == "" || value == 0, file_, ": ", name,
-                     ": expected none, got ", quote(value.dump()));
+                     ": expected no value, got ", quote(value.dump()));
     };
     nothing("dropout");
     nothing("continuing_subword_prefix");

@@ -38,8 +38,8 @@ void check(std::span<const ParameterGroup> groups, const Parameters& parameters)
     if (group.decay) require_number("a group's decay", *group.decay);
     for (const Parameter& parameter : group.parameters) {
       LONGHAND_CHECK(parameter && std::ranges::count(parameters.all(), parameter) == 1,
-                     "optimizer: expected groups of the model's own parameters, got ",
-                     parameter ? parameter.name() : "an empty parameter");
+                     "optimizer: expected only parameters of the model in a group, got ",
+                     parameter ? parameter.name() : "a parameter without a tensor");
     }
   }
 }

@@ -89,7 +89,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual std::string_view kind() const = 0;
 
-  /// Writes the values that change from step to step to the backend's memory. Steps count from 1.
+  /// Copies the values of this step, such as the rate, to the memory of the backend. Steps count
+  /// from 1.
   void prepare(double rate, std::int64_t step);
   /// Executes the prepared step and clears the gradients. The host reads no result. `losses` is a
   /// vector of all losses of the step. If each rank has only the gradients of its own parameters,
@@ -108,8 +109,8 @@ class Optimizer {
   /// The state to be saved and restored. If ranks share the state, this is only this rank's part.
   std::vector<State> state() const;
 
-  /// The numbers in the optimizer's formula for a step with this rate, by name. Together with
-  /// learning(), they allow other programs to recompute the step.
+  /// The numbers that the optimizer's formula uses in one step, by name. Together with learning(),
+  /// they allow other programs to recompute the step.
   using Numbers = std::vector<std::pair<std::string, std::vector<double>>>;
   Numbers numbers(double rate, std::int64_t step) const;
   struct Learning {

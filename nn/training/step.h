@@ -57,7 +57,7 @@ struct StepReport {
 struct StepCut {
   std::int64_t parts = 1;  // number of parts on this rank
   std::int64_t first = 0;  // index of the rank's first part among the parts of all ranks
-  std::int64_t each = 1;   // number of batches per part
+  std::int64_t each = 1;   // number of batches in each part of a step
 
   std::int64_t batches() const { return parts * each; }
   std::int64_t first_batch() const { return first * each; }

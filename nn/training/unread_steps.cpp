@@ -10,7 +10,7 @@
 namespace longhand::nn {
 namespace {
 
-constexpr double most_together = 16;  // maximum number of steps to read at once
+constexpr double most_together = 16;  // maximum number of steps whose losses are read at once
 
 /// Computes loss, accuracy and norm from the numbers of the step.
 void complete(Step& step, Communicator& ranks) {

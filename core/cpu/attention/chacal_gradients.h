@@ -52,10 +52,9 @@ struct ChacalGradients : SoftmaxGradients {
     }
   }
 
-  /// Corrects the entry of dP for each row's own key, on the diagonal of `ds`. The matrix product
-  /// has computed it as W_i . ((1 - gamma) v_i + gamma y_i), where W takes the place of dy. But a
-  /// row reads only (1 - gamma) v_i at its own key, so gamma W_i . y_i is subtracted. space.sums
-  /// contains W_i . y_i.
+  /// Corrects the diagonal of dP, which is in `ds`. The matrix product has computed W_i . ((1 -
+  /// gamma) v_i + gamma y_i) there, where W takes the place of dy. But at its own key, row i reads
+  /// only (1 - gamma) v_i, so gamma W_i . y_i is subtracted. space.sums contains W_i . y_i.
   template <class T, class Product>
   static void correct_own(const GradientPanel<T, Product>& rows) {
     for (std::int64_t i = 0; i < rows.count; ++i) {

@@ -256,10 +256,10 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Multiplies the weights p of the last weighed block of keys by its values and adds the result
-  /// to the panel's weighted sums. On tile registers, this is done only after the scores of the
-  /// next block are computed: the product would otherwise have to wait until p, which was just
-  /// stored, can be loaded.
+  /// Multiplies the weights p of a block of keys by the block's values and adds the result to the
+  /// panel's weighted sums. The block is the last whose weights were computed. On tile registers,
+  /// this is done only after the scores of the next block are computed: the product would otherwise
+  /// have to wait until p, which was just stored, can be loaded.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,

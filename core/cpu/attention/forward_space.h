@@ -73,8 +73,8 @@ struct Space {
   }
 };
 
-/// Pointers to the numbers of one panel of queries, in those arrays of Space that have one number
-/// per query.
+/// The numbers of one panel of queries: pointers into the arrays of Space that contain one number
+/// for each query.
 struct Running {
   float *times, *shifts;
   float *maxima, *sums, *shrink;

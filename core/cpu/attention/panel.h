@@ -15,7 +15,9 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 inline constexpr std::int64_t depth_piece = 128;
 
 /// Computes s[r][t] = sum_c left[r][c] right[c][t] for keys r and queries t. Tiles of s in which no
-/// query sees a key are skipped. The sum is over `depth` words c. `left_stride` is in words.
+/// query sees a key are skipped. `depth` is the number of terms c, and `left_stride` the distance
+/// between rows of `left`. Both are counted in words: one f32, or two bf16 that are multiplied
+/// together.
 template <VectorProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {

@@ -160,7 +160,7 @@ struct SoftmaxRows {
   /// Returns ln(2^m sum), the logarithm of the softmax denominator, where m is the row's maximum
   /// score times log2(e), and `sum` is the row's sum of unnormalized weights.
   static Vec log_sum(Vec m, Vec sum) { return fma(m, Vec(ln_of_2), log(sum)); }
-  /// Like log_sum, but returns 0 for a row in which no key has a weight, so that `sum` is 0.
+  /// Like log_sum, but returns 0 for a row in which no key has a weight. `sum` is 0 in such a row.
   static Vec log_sum_or_zero(Vec m, Vec sum) {
     return select(sum > Vec(0.0f), log_sum(m, sum), Vec(0.0f));
   }

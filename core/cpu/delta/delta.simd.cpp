@@ -283,7 +283,8 @@ void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   }
 }
 
-/// Copies a memory [width, v_width] to the padded rows of `to`. If `from` is null, the memory is 0.
+/// Copies the state of a delta head, a matrix [width, v_width], to the padded rows of `to`. If
+/// `from` is null, the state is 0.
 void read_memory(const float* from, std::int64_t width, std::int64_t v_width, const Matrix& to,
                  std::int64_t rows) {
   const HeadRows<const float> all{from, v_width};

@@ -53,7 +53,8 @@ struct BlockProduct {
 
 struct PanelFormat {
   int mr, nr;
-  int k_per_unit;      // number of elements along k in a unit: 1 or 2
+  // Number of successive elements along k that are stored and multiplied together: 1, or 2 in bf16.
+  int k_per_unit;
   int granule;         // panels are padded along k to a multiple of this number of units
   int unit_bytes;      // bytes per unit: 4, or 8 if each element is stored as a high and a low part
   int block_units;     // number of units along k with which a panel of A fits in the L1 cache

@@ -56,8 +56,8 @@ template <class T>
                        : Vec(0.0);
 }
 
-/// Copies the elements k to k + 31 of each of the 32 rows (or columns) from `first` on to floats.
-/// Row (or column) first + i becomes row i of `block`. Entries beyond the end of the operand are 0.
+/// Converts the elements k to k + 31 of 32 rows (or columns) to floats. Row (or column) first + i
+/// becomes row i of `block`. Entries beyond the end of the operand are 0.
 template <class T>
 void gather_granule(const PackJob& job, std::int64_t first, std::int64_t k,
                     float (&block)[32][32]) {
