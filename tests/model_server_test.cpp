@@ -318,6 +318,7 @@ BOOST_AUTO_TEST_CASE(clients_of_http_1_0_receive_the_text_without_chunks) {
 
 BOOST_AUTO_TEST_CASE(the_command_prints_its_addresses_and_refuses_wrong_flags) {
   refuses(2, "serve --model run --token short", "--token: expected at least 8 letters");
+  refuses(2, "serve --temperature 0", "--temperature needs --model");
   refuses(2, "serve runs --model run", "--model and FOLDER cannot be combined");
   refuses(1, "serve --model nowhere", "nowhere");
   const std::string line = text("cd ", folder.path().string(), " && ", std::string(built_program),

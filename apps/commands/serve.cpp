@@ -26,7 +26,18 @@ void listen(const Arguments& arguments, const HttpServer::Handler& handler, Http
   server.run([] { return nn::StopSignals::raised() != 0; });
 }
 
+/// The options that only --model uses.
+std::vector<CliFlag> model_options() {
+  return join(
+      {template_option(),
+       {"tokens", "N", "maximum number of new tokens, for requests without max_tokens", "512"}},
+      join(run_options(), sampling_options()));
+}
+
 void serve_runs(const Arguments& arguments, const std::string& token) {
+  for (const CliFlag& flag : model_options()) {
+    if (arguments.given(flag.name)) wrong_usage(shown_flag(flag.name), " needs --model");
+  }
   std::vector<std::filesystem::path> folders(arguments.plain().begin(), arguments.plain().end());
   if (folders.empty()) folders.emplace_back("runs");
   for (const std::filesystem::path& folder : folders) {
@@ -84,10 +95,8 @@ const Register command{
           {"address", "ADDRESS",
            "numeric address to listen on; 0.0.0.0: all addresses of this machine", "127.0.0.1"},
           {"token", "WORD", "the secret that requests must contain; default: a random one"},
-          {"model", "PATH", "serve this run or GGUF file, instead of showing runs"},
-          template_option(),
-          {"tokens", "N", "maximum number of new tokens, for requests without max_tokens", "512"}},
-         join(run_options(), sampling_options())),
+          {"model", "PATH", "serve this run or GGUF file, instead of showing runs"}},
+         model_options()),
      .examples = {"serve", "serve runs/fal-table1-smoke --port 0", "serve --model runs/smol"},
      .notes =
          "FOLDER defaults to runs/. The printed address ends with a token. With the token you\n"

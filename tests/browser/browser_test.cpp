@@ -24,11 +24,13 @@ namespace fs = std::filesystem;
 
 constexpr int skipped = 77;
 constexpr unsigned longest = 150;  // time limit for all tests together, in seconds
-volatile pid_t browser_group = 0, server = 0;
+volatile pid_t browser_group = 0, servers[2] = {};
 
 void end_all(int) {
   if (browser_group > 0) ::kill(-browser_group, SIGKILL);
-  if (server > 0) ::kill(server, SIGKILL);
+  for (const pid_t server : servers) {
+    if (server > 0) ::kill(server, SIGKILL);
+  }
   static const char words[] = "browser: not done in time\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, words, sizeof words - 1);
   ::_exit(1);
@@ -173,26 +175,67 @@ void require(const std::string& line) {
   LONGHAND_CHECK(std::system(line.c_str()) == 0, "expected success of: ", line);
 }
 
-/// Starts `longhand serve` and returns the address that it prints.
-std::string serve(const std::string& program, const fs::path& folder) {
-  const fs::path file = folder / "address";
-  server = ::fork();
-  if (server == 0) {
+/// Starts server number i, `longhand serve` with these words, and returns the address that it
+/// prints.
+std::string serve(int i, const std::string& program, const fs::path& folder,
+                  std::vector<std::string> words) {
+  const fs::path file = folder / text("address-", i);
+  words.insert(words.begin(), {"longhand", "serve", "--port", "0"});
+  std::vector<char*> all;
+  for (std::string& word : words) all.push_back(word.data());
+  all.push_back(nullptr);
+  servers[i] = ::fork();
+  if (servers[i] == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     ::dup2(out, STDOUT_FILENO);
-    ::execl(program.c_str(), "longhand", "serve", (folder / "runs").c_str(), "--port", "0",
-            nullptr);
+    ::execv(program.c_str(), all.data());
     ::_exit(127);
   }
   for (int tries = 0; tries < 1000; ++tries, ::usleep(10'000)) {
     std::ifstream in(file);
-    std::string address{std::istreambuf_iterator<char>(in), {}};
-    if (!address.ends_with('\n')) continue;
-    address.pop_back();
-    return address;
+    const std::string said{std::istreambuf_iterator<char>(in), {}};
+    if (!said.ends_with('\n')) continue;
+    const std::size_t begin = said.find("http");
+    return said.substr(begin, said.find('\n') - begin);
   }
   fail("the server does not start");
+}
+
+/// Trains a model that knows two answers, and starts a server for it.
+std::string serve_model(const std::string& program, const fs::path& folder) {
+  const fs::path records = folder / "qa.jsonl", run = folder / "runs" / "qa";
+  std::ofstream(records) << R"({"prompt": "cat?", "answer": "meow"})"
+                         << "\n"
+                         << R"({"prompt": "dog?", "answer": "woof"})"
+                         << "\n";
+  require(text(program, " train --task text --text ", records.string(), " --text-validation ",
+               records.string(), " --task.length 32 --task.separator '\\n' --width 32 --layers 2 ",
+               "--heads softmax:2 --batch 4 --rate 5e-3 --warm_up 10 --steps 100 --threads 1 ",
+               "--quiet --out ", run.string()));
+  return serve(1, program, folder, {"--model", run.string()});
+}
+
+/// Asks the model of the page for chats two questions.
+void chat(Chromium& browser, const View& view, const std::string& address) {
+  browser.open(address, view.width, 800, view.dark);
+  expect(browser.wait_for("document.getElementById('model').textContent.includes('qa')"), view,
+         "the model has no name");
+  for (const char* question : {"cat?", "dog?"}) {
+    browser.evaluate(text("(() => { document.getElementById('text').value = '", question,
+                          "'; document.getElementById('temperature').value = 0; "
+                          "document.getElementById('form').requestSubmit(); })()"));
+    expect(browser.wait_for("running === null && turns.length % 2 === 0"), view, "no answer comes");
+  }
+  const Json said = browser.evaluate(
+      "[...document.querySelectorAll('.said')].map(s => "
+      "s.textContent)");
+  expect(said[0] == Json("cat?") && said[1] == Json("meow"), view, "it answers " + said.dump());
+  expect(said.size() == 4, view, "turns: " + said.dump());
+  browser.evaluate("document.getElementById('new').click()");
+  expect(browser.evaluate("document.querySelectorAll('.said').length").integer() == 0, view,
+         "a new chat begins with old turns");
+  look_over(browser, view, address.substr(0, address.find('#')));
 }
 
 int run(const std::string& program, const std::string& source) {
@@ -212,7 +255,8 @@ int run(const std::string& program, const std::string& source) {
   const fs::path book = folder / "book";
   require(text(program, " book --no-checks --source ", source, " --out ", book.string(),
                " >/dev/null"));
-  const std::string address = serve(program, folder.path());
+  const std::string address = serve(0, program, folder.path(), {runs.string()});
+  const std::string model = serve_model(program, folder.path());
   std::unique_ptr<Chromium> browser;
   try {
     browser = std::make_unique<Chromium>(chromium);
@@ -226,13 +270,14 @@ int run(const std::string& program, const std::string& source) {
     for (const bool dark : {false, true}) {
       look_at_report(*browser, {"report.html", width, dark}, runs / "one");
       look_at_live_page(*browser, {"the live page", width, dark}, address);
+      chat(*browser, {"the page for chats", width, dark}, model);
       for (const char* page : {"index.html", "math/attention.html", "course/attention.html"}) {
         if (!fs::exists(book / page)) fail("the book has no page ", page);
         look_at_book(*browser, {page, width, dark}, book, page);
       }
     }
   }
-  if (wrong == 0) std::puts("browser: 20 views are right");
+  if (wrong == 0) std::puts("browser: 24 views are right");
   return wrong > 0;
 }
 
@@ -251,9 +296,10 @@ int main(int count, char** words) {
   } catch (const std::exception& error) {
     std::fprintf(stderr, "browser: %s\n", error.what());
   }
-  if (longhand::server > 0) {
-    ::kill(longhand::server, SIGTERM);
-    ::waitpid(longhand::server, nullptr, 0);
+  for (const pid_t server : longhand::servers) {
+    if (server <= 0) continue;
+    ::kill(server, SIGTERM);
+    ::waitpid(server, nullptr, 0);
   }
   return status;
 }
