@@ -193,7 +193,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.set("X-Content-Type-Options", "nosniff");
     response_.set("Referrer-Policy", "no-referrer");
     response_.set("Cross-Origin-Resource-Policy", "same-origin");
-    if (made.stream) return start_stream(std::move(made.stream), keep && version >= 11);
+    if (made.stream) return start_stream(std::move(made.stream), keep, version >= 11);
     response_.keep_alive(keep);
     const std::size_t size = made.body.size();
     if (!only_head) response_.body() = std::move(made.body);
@@ -213,10 +213,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Sends the parts of `body` while another thread writes them. Without `chunked`, which HTTP/1.0
   /// does not know, the end of the connection is the end of the body.
-  void start_stream(std::shared_ptr<HttpStream> body, bool chunked) {
+  void start_stream(std::shared_ptr<HttpStream> body, bool keep, bool chunked) {
     body_ = std::move(body);
     chunked_ = chunked;
-    response_.keep_alive(chunked);
+    keep_ = keep && chunked;
+    response_.keep_alive(keep_);
     response_.chunked(chunked);
     head_sent_ = false;
     send_parts();
@@ -252,7 +253,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                       [self = shared_from_this(), is_last = parts.is_last](beast::error_code failed,
                                                                            std::size_t) {
                         if (failed) return;
-                        is_last ? self->finish(self->chunked_) : self->send_parts();
+                        is_last ? self->finish(self->keep_) : self->send_parts();
                       });
   }
 
@@ -275,7 +276,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<HttpStream> body_;
   asio::steady_timer pause_{stream_.get_executor()};
   std::string out_;  // the bytes that are being sent
-  bool chunked_ = false, head_sent_ = false;
+  bool chunked_ = false, keep_ = false, head_sent_ = false;
 };
 
 }  // namespace
