@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_single_file_keeps_its_last_records_for_tests) {
   BOOST_TEST(contains(refusal([&] {
                         completed(name, {{"held_out", "1"}});
                       }),
-                      "expected more than 25 records, because 25 are held out"));
+                      "expected more than 25 records, because 25 records are held out"));
 }
 
 BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(data_writes_a_folder_that_train_reads) {
   refuses(1, "data --task boxes --out w --mask", "--mask needs a task with one token per char");
   BOOST_TEST(json("data --task flip-flop --out f --count 20 --json")["command"] ==
              "longhand train --task f/ --task.after none");
-  refuses(1, "data --task mine/ --out other", "expected a task that draws samples");
+  refuses(1, "data --task mine/ --out other", "--out needs a task that draws samples");
   refuses(2, "data --task reversal --out other --head 0", "--head: cannot be combined with --out");
 }
 

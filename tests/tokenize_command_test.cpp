@@ -143,7 +143,8 @@ BOOST_AUTO_TEST_CASE(unsupported_features_of_a_tokenizer_are_refused_by_name) {
   });
   refuses_changed("gpt2", "lstrip is not supported",
                   [](Json& t) { t["added_tokens"][0]["lstrip"] = true; });
-  refuses_changed("gpt2", "dropout: expected none", [](Json& t) { t["model"]["dropout"] = 0.1; });
+  refuses_changed("gpt2", "dropout: expected no value",
+                  [](Json& t) { t["model"]["dropout"] = 0.1; });
   refuses_changed("gpt2", "byte_fallback", [](Json& t) { t["model"]["byte_fallback"] = true; });
   refuses_changed("gemma", "byte_fallback", [](Json& t) { t["model"]["byte_fallback"] = false; });
   refuses_changed("gemma", "normalizer: expected the normalizer of Gemma",
