@@ -513,16 +513,16 @@ void checked_page() {
   const Record trained_on = train(Record(chained.begin(), chained.begin() + 8), /*seed=*/1);
   std::cout << "trained on: " << verify(trained_on) << '\n';
   Rng rng(2);
-  int caught = 0;
+  int found = 0;
   for (int verifier = 0; verifier < 1000; ++verifier) {
     std::vector<std::uint64_t> steps;
     for (std::uint64_t step = 1; step <= 20; ++step) steps.push_back(step);
     rng.shuffle(steps.begin(), steps.end());
     bool holds = true;
     for (int i = 0; i < 4; ++i) holds = holds && step_holds(trained_on, steps[i]);
-    if (!holds) ++caught;
+    if (!holds) ++found;
   }
-  std::cout << caught << " of 1000 caught it; expected " << 1000 * 4 / 20 << '\n';
+  std::cout << found << " of 1000 found it; expected " << 1000 * 4 / 20 << '\n';
   Record head_start;
   append(head_start, State{2, 0});
   std::cout << "head start: " << verify(train(head_start, /*seed=*/1)) << '\n';
