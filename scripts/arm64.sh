@@ -110,11 +110,11 @@ other=${LONGHAND_OTHER:-$PWD/build/release/apps/longhand}
 if [ -x "$other" ]; then
   tests/portable_training_test.sh --out "$work/other" "$other"
   cd "$work"
-  for run in arm64/*-neon; do
+  for run in arm64/*-*; do
     echo "\$ longhand verify --all $run    # on $(uname -m)"
     "$other" verify --all "$run"
   done
-  for run in other/*-avx2; do
+  for run in other/*-*; do
     echo "\$ longhand verify --all $run    # on arm64"
     qemu-aarch64 "$program" verify --all "$run"
   done
