@@ -40,6 +40,7 @@
 #include "core/error.h"
 #include "core/numbers.h"
 #include "core/rng.h"
+#include "core/sha256.h"
 #include "nn/examples.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/dropout.h"

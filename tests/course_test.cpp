@@ -452,6 +452,82 @@ void gpt_page() {
   });
 }
 
+void checked_page() {
+  struct State {
+    double w = 0, b = 0;
+    bool operator==(const State&) const = default;
+  };
+  const auto next = [](const State& s, std::uint64_t seed, std::uint64_t step) {
+    const double x = Rng(seed, Purpose::own, step).normal(), t = 3 * x + 1;
+    const double dy = 2 * (s.w * x + s.b - t);
+    return State{s.w - 0.1 * dy * x, s.b - 0.1 * dy};
+  };
+  std::cout << ((0.1 + 0.2) + 0.3 == 0.1 + (0.2 + 0.3) ? "equal" : "different") << '\n';
+  struct Line {
+    State state;
+    std::string hash;
+  };
+  using Record = std::vector<Line>;
+  const auto hash_after = [](const Record& record, const State& s) {
+    Sha256 hash;
+    if (!record.empty()) hash.add(record.back().hash);
+    hash.add(std::as_bytes(std::span(&s, 1)));
+    return hash.finish();
+  };
+  const auto append = [&](Record& record, const State& s) {
+    record.push_back({s, hash_after(record, s)});
+  };
+  const auto train = [&](Record record, std::uint64_t seed) {
+    if (record.empty()) append(record, State{});
+    while (record.size() <= 20) append(record, next(record.back().state, seed, record.size()));
+    return record;
+  };
+  const Record honest = train({}, /*seed=*/1);
+  std::cout << "w " << honest.back().state.w << "  b " << honest.back().state.b << '\n';
+  const auto step_holds = [&](const Record& record, std::uint64_t step) {
+    return record[step].state == next(record[step - 1].state, /*seed=*/1, step);
+  };
+  const auto verify = [&](const Record& record) {
+    Record chain;
+    for (const Line& line : record) {
+      append(chain, line.state);
+      if (chain.back().hash != line.hash) {
+        return "the chain breaks at step " + std::to_string(chain.size() - 1);
+      }
+    }
+    if (record[0].state != State{}) return std::string("state 0 is not that of the seed");
+    for (std::uint64_t step = 1; step < record.size(); ++step) {
+      if (!step_holds(record, step)) return "step " + std::to_string(step) + " is false";
+    }
+    return std::string("valid");
+  };
+  std::cout << "honest: " << verify(honest) << '\n';
+  Record careless = honest;
+  careless[7].state.w += 0.001;
+  std::cout << "changed state: " << verify(careless) << '\n';
+
+  Record chained;
+  for (const Line& line : careless) append(chained, line.state);
+  std::cout << "new hashes: " << verify(chained) << '\n';
+
+  const Record trained_on = train(Record(chained.begin(), chained.begin() + 8), /*seed=*/1);
+  std::cout << "trained on: " << verify(trained_on) << '\n';
+  Rng rng(2);
+  int found = 0;
+  for (int verifier = 0; verifier < 1000; ++verifier) {
+    std::vector<std::uint64_t> steps;
+    for (std::uint64_t step = 1; step <= 20; ++step) steps.push_back(step);
+    rng.shuffle(steps.begin(), steps.end());
+    bool holds = true;
+    for (int i = 0; i < 4; ++i) holds = holds && step_holds(trained_on, steps[i]);
+    if (!holds) ++found;
+  }
+  std::cout << found << " of 1000 found it; expected " << 1000 * 4 / 20 << '\n';
+  Record head_start;
+  append(head_start, State{2, 0});
+  std::cout << "head start: " << verify(train(head_start, /*seed=*/1)) << '\n';
+}
+
 struct Page {
   std::string name, title;
   void (*run)();
@@ -464,7 +540,8 @@ const std::vector<Page> pages{{"number", "A number that learns", number_page},
                               {"classifier", "The loss of a classifier", classifier_page},
                               {"attention", "Attention", attention_page},
                               {"block", "A block", block_page},
-                              {"gpt", "A GPT", gpt_page}};
+                              {"gpt", "A GPT", gpt_page},
+                              {"checked", "A training that others can check", checked_page}};
 
 std::string text_of(const Page& page) {
   return contents(std::filesystem::path(test_data) / "../docs/course" / (page.name + ".md"));

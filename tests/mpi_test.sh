@@ -112,6 +112,27 @@ done
 same fal-0/checkpoints/step-8 moved/checkpoints/step-8
 echo "resumed on other numbers of ranks: the same bits"
 
+# With --math portable, each rank may use another instruction set. The four ranks use the sets of this
+# machine in turn.
+sets=$("$longhand" info | sed -n 's/^  \([a-z0-9]*\) *available$/\1/p')
+strongest=$(echo "$sets" | tail -n 1)
+if [ "$strongest" != portable ]; then
+  alone="train $fal $common --math portable --parts 8 --out portable-0"
+  # shellcheck disable=SC2086
+  LONGHAND_CPU=$strongest "$longhand" $alone 2>errors || failed "--math portable"
+  # shellcheck disable=SC2046  # one word for each rank
+  set -- $(echo $sets $sets $sets $sets)
+  # shellcheck disable=SC2086
+  mixed="$longhand train $fal $common --math portable --out portable-4"
+  # shellcheck disable=SC2086
+  timeout -k 5 120 "$mpirun" --oversubscribe --allow-run-as-root -np 1 -x LONGHAND_CPU=$1 $mixed : \
+    -np 1 -x LONGHAND_CPU=$2 $mixed : -np 1 -x LONGHAND_CPU=$3 $mixed : \
+    -np 1 -x LONGHAND_CPU=$4 $mixed 2>errors || failed "ranks with the sets $1, $2, $3 and $4"
+  same portable-0/checkpoints/step-8 portable-4/checkpoints/step-8
+  diff portable-0/transcript.jsonl portable-4/transcript.jsonl || failed "another transcript"
+  echo "four ranks with the instruction sets $1, $2, $3 and $4: the bits of one process"
+fi
+
 # A rank that would compute different results is refused with a message that names it.
 refused() {
   words=$1
@@ -132,7 +153,6 @@ start="train $fal $common --out refused"
   refused 'rank 1: .*compute.math' -np 1 "$longhand" $start --math fast : \
     -np 1 "$longhand" $start --math exact
   # Both ranks set their instruction set, because LONGHAND_CPU may already be set for this test.
-  strongest=$("$longhand" info | sed -n 's/^  \([a-z0-9]*\) *available$/\1/p' | tail -n 1)
   if [ "$strongest" = portable ]; then
     echo "two instruction sets: not tested, because this processor and build have only one"
   else

@@ -14,8 +14,8 @@ BOOST_AUTO_TEST_SUITE(portable_test)
 using namespace longhand;
 
 // With Math::portable, the CPU backend computes the same bits on every processor. This test
-// compares all instruction sets of this machine. portable_training_test compares with other
-// machines.
+// compares all instruction sets of this machine. portable_training_test.sh compares with
+// other machines.
 
 namespace {
 

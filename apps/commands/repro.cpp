@@ -114,7 +114,7 @@ void run_part(const std::vector<GridPiece>& pieces, const Arguments& arguments,
 /// The settings that must be equal on all ranks that share a recipe's runs.
 RankFacts facts_of(const std::string& id, const Arguments& arguments,
                    const RecipeOptions& options) {
-  RankFacts facts = program_facts();
+  RankFacts facts = program_facts(compute_from(arguments).options.math);
   facts.emplace_back("recipe", id);
   facts.emplace_back("scale", arguments.word("scale"));
   facts.emplace_back("out", options.out.string());

@@ -251,7 +251,7 @@ Sweep sweep_of(const Arguments& arguments) {
 
 /// The settings that must be equal on all ranks that share a sweep.
 RankFacts facts_of(const Arguments& arguments, const Sweep& sweep) {
-  RankFacts facts = program_facts();
+  RankFacts facts = program_facts(sweep.base.compute().options.math);
   facts.emplace_back("out", sweep.out.string());
   facts.emplace_back("seeds", arguments.word("seeds"));
   for (const std::string& word : arguments.words("grid")) facts.emplace_back("grid", word);

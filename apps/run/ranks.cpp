@@ -104,12 +104,15 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work) {
   ranks->meet();
 }
 
-RankFacts program_facts() {
+RankFacts program_facts(Math math) {
   const MappedFile program("/proc/self/exe");
-  return {{"version", std::string(version)},
-          {"commit", std::string(commit)},
-          {"program file (checksum)", std::to_string(crc32c(program.bytes()))},
-          {"instruction set", std::string(cpu::name_of(cpu::choose_isa()))}};
+  RankFacts facts{{"version", std::string(version)},
+                  {"commit", std::string(commit)},
+                  {"program file (checksum)", std::to_string(crc32c(program.bytes()))}};
+  if (math != Math::portable) {
+    facts.emplace_back("instruction set", cpu::name_of(cpu::choose_isa()));
+  }
+  return facts;
 }
 
 void require_same(nn::Communicator& ranks, const RankFacts& facts) {

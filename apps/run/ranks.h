@@ -18,8 +18,9 @@ void on_ranks(const std::function<void(nn::Communicator&)>& work);
 
 /// Names and values of settings that must be equal on all ranks.
 using RankFacts = std::vector<std::pair<std::string, std::string>>;
-/// The facts on which bitwise results depend: the program's file and the instruction set.
-RankFacts program_facts();
+/// The facts on which bitwise results depend: the program's file and the instruction set. With
+/// Math::portable, results do not depend on the instruction set, so it is left out.
+RankFacts program_facts(Math math);
 /// Throws an Error if a fact differs from that of rank 0. The Error names the first such rank and
 /// fact.
 void require_same(nn::Communicator& ranks, const RankFacts& facts);

@@ -129,7 +129,7 @@ std::vector<RunData> checked_data(const RunFolder& folder, nn::Communicator& ran
     data = data_of(folder.config());
     require_same_data(folder.path(), data);
   });
-  RankFacts facts = program_facts();
+  RankFacts facts = program_facts(folder.config().compute().options.math);
   facts.emplace_back("run", folder.path().string());
   facts.emplace_back("start", folder.start() ? folder.start()->string() : "none");
   for (const auto& [key, value] : folder.config().settings()) {
