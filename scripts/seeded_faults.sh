@@ -65,6 +65,7 @@ try() {
 
 parity=cuda_parity_test/the_kernels_agree_with_the_reference
 long=cuda_attention_test/long_sequences_and_wide_heads_agree_with_the_reference
+many=cuda_attention_test/rules_with_many_keys_agree_with_the_reference
 unseen=cuda_attention_test/keys_that_no_query_sees_get_zero_gradients
 stick=cuda_attention_test/a_used_up_stick_reads_no_further_keys
 uploads=cuda_parity_test/large_uploads_arrive_before_they_are_used
@@ -139,9 +140,11 @@ fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $pa
     substitute' '    substitute'
 fault "query sees its own key" DeltaFormer attention/attend.h "chain: $parity" 'min(position - (deltaformer ? 1 : 0), end - 1)' 'min(position, end - 1)'
 fault "gain of another row" DeltaFormer attention/attend.h "chain: $parity" 'gain_of(of, 8 * c + c0)' 'gain_of(of, 8 * c)'
-fault "query sees its own key" "DeltaFormer, backward" attention/chain_backward.h "chain: $parity" 'begin + r < key + (chacal ? 0 : 1)' 'begin + r < key'
+fault "weights without gains" "DeltaFormer, backward" attention/chain_backward.h "chain: $parity" 'p[c][e] *= shared.gains[r];' 'p[c][e] *= 1.0f;'
 fault "missing wait for a block" "DeltaFormer, backward" attention/chain_backward.h "chain: $long" '      wait_for(done +
-               (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));' '      __syncthreads();'
+               (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));' '      wait_for(done, 0);'
+fault "missing __syncthreads" "DeltaFormer, gradients of queries" attention/query_gradients.cu "chain: $parity" '    if (first_key >= stop) __syncthreads();
+' ''
 fault "missing __syncthreads" "rules, forward" attention/rule_forward.h "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'
 fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity" '    put_tile(s + own_gap(), wave_stride, 1, x);
@@ -149,8 +152,8 @@ fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradient
 fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity:$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
 fault "missing __syncthreads" entmax attention/entmax.cu "entmax: $parity" '      put_tile(s, 1, walk_stride, x);
       __syncthreads();' '      put_tile(s, 1, walk_stride, x);'
-fault "two lanes write to one list" entmax attention/entmax.cu "entmax: $parity" 'candidates + thread;' 'candidates + thread / 2;'
-fault "missing exchange of lanes" "rules, forward" attention/stick_breaking.cu "stick: $parity" 'weight *= reached;' 'weight *= left;'
+fault "two lanes write to one list" entmax attention/entmax.cu "entmax: $many" 'candidates + thread;' 'candidates + thread / 2;'
+fault "missing exchange of lanes" "stick-breaking" attention/stick_breaking.cu "stick: $many" 'float share) { return length * share; }' 'float) { return length; }'
 fault "missing __syncthreads" "First-After-Last" attention/fal.cu "fal: $parity" '      if (lane == 0) counts[warp] = __popc(mask);
       __syncthreads();' '      if (lane == 0) counts[warp] = __popc(mask);'
 fault "off by one in shared memory" "First-After-Last" attention/fal.cu "fal: $parity" 'sums[1][choice.slot][c] +=' 'sums[1][choice.slot + 1][c] +='

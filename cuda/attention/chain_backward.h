@@ -165,7 +165,8 @@ struct ChainBlock {
   }
 
   /// Replaces the products k . q in p by the attention weights P. For DeltaFormer, the weights of a
-  /// query are multiplied by its gain, and a query does not see its own key.
+  /// query are multiplied by its gain, and the weight of its own key has no meaning and is not
+  /// used.
   __device__ __forceinline__ void weigh(Weights& p, const float (&shift)[2], int begin,
                                         int count) const {
 #pragma unroll
@@ -175,7 +176,7 @@ struct ChainBlock {
         const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
         p[c][e] = power_of_two(p[c][e] * shared.factors[r] - shared.log_sums[r] - shift[e / 2]);
         if (!chacal) p[c][e] *= shared.gains[r];
-        if (r >= count || begin + r < key + (chacal ? 0 : 1)) p[c][e] = 0;
+        if (r >= count || begin + r < key) p[c][e] = 0;
       }
     }
   }
