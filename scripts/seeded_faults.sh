@@ -65,6 +65,7 @@ try() {
 
 parity=cuda_parity_test/the_kernels_agree_with_the_reference
 long=cuda_attention_test/long_sequences_and_wide_heads_agree_with_the_reference
+many=cuda_attention_test/rules_with_many_keys_agree_with_the_reference
 unseen=cuda_attention_test/keys_that_no_query_sees_get_zero_gradients
 stick=cuda_attention_test/a_used_up_stick_reads_no_further_keys
 uploads=cuda_parity_test/large_uploads_arrive_before_they_are_used
@@ -112,8 +113,8 @@ fault "missing __syncthreads" "softmax, forward" attention/attend.h "attention: 
 fault "missing __syncwarp" "softmax, forward" attention/scores.h "attention: $parity" '    __syncwarp();
 #pragma unroll 1' '#pragma unroll 1'
 fault "off by one in shared memory" "softmax, forward" attention/attend.h "attention: $parity" 'return padding<Product, slice>(q, r);' 'return padding<Product, slice>(q, r) + 1;'
-fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '      if (!chacal && !both) {
-        wait_for_copies<0>();' '      if (!chacal && !both) {
+fault "missing copy wait" "softmax, forward" attention/attend.h "attention: $long" '      if (!chain && !both) {
+        wait_for_copies<0>();' '      if (!chain && !both) {
         wait_for_copies<1>();'
 fault "wrong mma lane" "softmax, tf32 products" attention/product.h "attention: $parity" 'x[t][1] = to_tf32(p[t][i][2]);' 'x[t][1] = to_tf32(p[t][i][1]);'
 fault "wrong mma lane" "softmax, bf16 products" attention/product.h "attention: $parity" 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[2], y[3]);' 'mma_bf16_16x8x16(c[t][i + 1], x[t], y[3], y[2]);'
@@ -137,21 +138,28 @@ fault "missing fence after waiting" ChaCAL attention/tickets.h "chacal: $long" '
 fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'if (!own && end > at.offset()) {' 'if (!own && end > at.offset() && begin < 0) {'
 fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $parity" '    __syncthreads();
     substitute' '    substitute'
-fault "missing __syncthreads" "DeltaFormer" attention/deltaformer.cu "chain: $parity" '      space.weights[thread] = p;
-      __syncthreads();' '      space.weights[thread] = p;'
+fault "query sees its own key" DeltaFormer attention/attend.h "chain: $parity" 'min(position - (deltaformer ? 1 : 0), end - 1)' 'min(position, end - 1)'
+fault "gain of another row" DeltaFormer attention/attend.h "chain: $parity" 'gain_of(of, 8 * c + c0)' 'gain_of(of, 8 * c)'
+fault "weights without gains" "DeltaFormer, backward" attention/chain_backward.h "chain: $parity" 'p[c][e] *= shared.gains[r];' 'p[c][e] *= 1.0f;'
+fault "missing wait for a block" "DeltaFormer, backward" attention/chain_backward.h "chain: $long" '      wait_for(done +
+               (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));' '      wait_for(done, 0);'
+fault "missing __syncthreads" "DeltaFormer, gradients of queries" attention/query_gradients.cu "chain: $parity" '    if (first_key >= stop) __syncthreads();
+' ''
 fault "missing __syncthreads" "rules, forward" attention/rule_forward.h "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'
-fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity" '    put_tile(s, wave_stride, 1, x);
-    __syncthreads();' '    put_tile(s, wave_stride, 1, x);'
+fault "missing __syncthreads" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity" '    put_tile(s + own_gap(), wave_stride, 1, x);
+    __syncthreads();' '    put_tile(s + own_gap(), wave_stride, 1, x);'
 fault "missing wait for a block" "rules, gradients of keys" attention/rule_gradients.h "stick: $parity:$stick" 'if (!first_of_walk) wait_for(behind, number + 1);' ''
 fault "missing __syncthreads" entmax attention/entmax.cu "entmax: $parity" '      put_tile(s, 1, walk_stride, x);
       __syncthreads();' '      put_tile(s, 1, walk_stride, x);'
+fault "two lanes write to one list" entmax attention/entmax.cu "entmax: $many" 'candidates + thread;' 'candidates + thread / 2;'
+fault "missing exchange of lanes" "stick-breaking" attention/stick_breaking.cu "stick: $many" 'float share) { return length * share; }' 'float) { return length; }'
 fault "missing __syncthreads" "First-After-Last" attention/fal.cu "fal: $parity" '      if (lane == 0) counts[warp] = __popc(mask);
       __syncthreads();' '      if (lane == 0) counts[warp] = __popc(mask);'
 fault "off by one in shared memory" "First-After-Last" attention/fal.cu "fal: $parity" 'sums[1][choice.slot][c] +=' 'sums[1][choice.slot + 1][c] +='
 fault "misaligned vector load" "First-After-Last" attention/fal.cu "fal: $parity" 'load_pack(key + c)' 'load_pack(key + c + 1)'
 
-fault "missing __syncthreads" "ChaCAL, backward" attention/chacal_backward.cu "chacal: $parity" '    __syncthreads();
+fault "missing __syncthreads" "ChaCAL, backward" attention/chain_backward.h "chacal: $parity" '    __syncthreads();
     float gamma_sum' '    float gamma_sum'
 fault "missing atomic operation" ChaCAL attention/tickets.h "chacal: $parity" 'ticket = atomicAdd(progress, 1);' 'ticket = (*progress)++;'
 fault "missing __syncwarp" "weights and scores" attention/inspect.h "attention_weights: $parity" '  __syncwarp();
@@ -185,7 +193,7 @@ fault "two threads write to one place" rotations rope.cu "rope: $parity" 'thread
 fault "two threads write to one place" triangles triangle.cu "triangle: $parity" 'thread_in_grid() * width' 'thread_in_grid() / 2 * width'
 
 # Blocks that wait for blocks that may not have started.
-fault "waits for later tiles" ChaCAL attention/chacal.cu "chacal: $long" '    const TicketTile next =
+fault "waits for later tiles" ChaCAL attention/chain_forward.h "chacal: $long" '    const TicketTile next =
         tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;' '    TicketTile next = tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
     if (next.rank >= ranks) return;

@@ -1,5 +1,6 @@
 #include "tests/check.h"
 
+#include "autograd/deltaformer.h"
 #include "autograd/tolerance.h"
 #include "cuda/emulator/backend.h"
 #include "tests/head_problem.h"
@@ -70,33 +71,54 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
   return all;
 }
 
+/// Compares an operation with the reference, in its large cases with at least `least` and at most
+/// `most` tokens. `turn` counts the cases and determines their settings.
+void compare_large_cases(const char* name, std::size_t& turn, double least = 0,
+                         double most = std::numeric_limits<double>::infinity()) {
+  const auto reference = make_reference_backend();
+  const catalog::Operation& operation = catalog::find(name);
+  Rng rng(3, Purpose::test);
+  const std::vector<catalog::Case> cases = operation.large(rng);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    double tokens = 0;
+    for (const double length : cases[i].inputs.at("lengths").values) tokens += length;
+    if (tokens < least || tokens > most) continue;
+    const Setting& s = settings[turn++ % std::size(settings)];
+    const auto backend = make_emulated_cuda_backend({.math = s.math});
+    const double unit = tolerance::unit(operation, s.activations, s.math, true);
+    tolerance::Standard standard(operation, {cases[i]}, *reference);
+    emulator::set_tensor_cores(turn % 3 == 0 ? emulator::TensorCores::sm_80
+                                             : emulator::TensorCores::sm_90);
+    const auto used = standard.compare(*backend, s.activations, unit);
+    emulator::set_tensor_cores(emulator::TensorCores::plain);
+    BOOST_TEST_CONTEXT(name << ", case " << i << ", " << s.activations << ", " << name_of(s.math)
+                            << ": " << used.where) {
+      BOOST_TEST(used.used <= 1.0);
+    }
+  }
+}
+
 }  // namespace
 
-// Compares four attention operations with the reference. Their test cases use four settings
-// (activation type and math mode) in turn. Thread blocks are interleaved. If they ran one after
-// another, the first block would compute all tiles, and no tile would wait for another block.
+// Compares attention operations with the reference. Their test cases use four settings (activation
+// type and math mode) in turn. Thread blocks are interleaved. If they ran one after another, the
+// first block would compute all tiles, and no tile would wait for another block.
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const emulator::InterleavedBlocks interleaved;
-  const auto reference = make_reference_backend();
   std::size_t turn = 0;
-  for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
-    const catalog::Operation& operation = catalog::find(name);
-    Rng rng(3, Purpose::test);
-    const std::vector<catalog::Case> cases = operation.large(rng);
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      const Setting& s = settings[turn++ % std::size(settings)];
-      const auto backend = make_emulated_cuda_backend({.math = s.math});
-      const double unit = tolerance::unit(operation, s.activations, s.math, true);
-      tolerance::Standard standard(operation, {cases[i]}, *reference);
-      emulator::set_tensor_cores(turn % 3 == 0 ? emulator::TensorCores::sm_80
-                                               : emulator::TensorCores::sm_90);
-      const auto used = standard.compare(*backend, s.activations, unit);
-      emulator::set_tensor_cores(emulator::TensorCores::plain);
-      BOOST_TEST_CONTEXT(name << ", case " << i << ", " << s.activations << ", " << name_of(s.math)
-                              << ": " << used.where) {
-        BOOST_TEST(used.used <= 1.0);
-      }
-    }
+  for (const char* name : {"attention", "reinforced_attention", "chacal", "chain", "fal"}) {
+    compare_large_cases(name, turn);
+  }
+}
+
+// In the kernels of the other rules, neighbouring threads share the keys of a query. Sequences of
+// more than 64 tokens have keys for all these threads.
+BOOST_AUTO_TEST_CASE(rules_with_many_keys_agree_with_the_reference) {
+  const emulator::InterleavedBlocks interleaved;
+  std::size_t turn = 0;
+  for (const char* name :
+       {"stick_attention", "tra_attention", "entmax_attention", "sigmoid_attention"}) {
+    compare_large_cases(name, turn, 65, 170);
   }
 }
 
@@ -104,7 +126,8 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
 // ends and the results are the same.
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
-  for (const char* name : {"attention", "reinforced_attention", "chacal", "fal"}) {
+  for (const char* name : {"attention", "reinforced_attention", "chacal", "chain", "fal",
+                           "stick_attention", "tra_attention", "entmax_attention"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);
     // A case with 150 tokens, which the kernels divide into three tiles.
@@ -242,6 +265,15 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
     whole(67, softmax, true);
     whole(
         67, [&](const ScoreVars& s, const HeadVars& v) { return chacal(s, v, gamma); }, true);
+    if (!shifted) {
+      whole(
+          67,
+          [&](const ScoreVars& s, const HeadVars& v) {
+            const Var gain(random_tensor(on, {67, 1}, type, 9, 0.5));
+            return deltaformer({.q = s.q, .k = s.k, .v = v, .gain = gain, .queries = s.queries});
+          },
+          true);
+    }
     whole(256, softmax, false);  // 256 tokens: thread blocks process two bands of 64 queries
     if (!shifted) {
       whole(
@@ -462,6 +494,44 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   }
 }
 
+// Entmax stores the scores that may exceed a row's threshold. With 150 keys and nearly equal
+// scores, a row has more such scores than fit. With larger scores, the first ones must be dropped
+// before the last ones fit. If the last score is by far the largest, only its key has a weight.
+BOOST_AUTO_TEST_CASE(entmax_finds_the_threshold_of_few_and_many_candidates) {
+  constexpr std::int64_t rows = 150, width = 8;
+  const auto reference = make_reference_backend();
+  const auto backend = make_emulated_cuda_backend({.math = Math::exact});
+  const auto attended = [](Backend& on, DType type, double scale, bool rising) {
+    Rng rng(3, Purpose::test);
+    std::vector<double> q, k, v;
+    for (std::int64_t i = 0; i < rows * width; ++i) {
+      const double row = static_cast<double>(i / width);
+      q.push_back(rising ? 1 : rng.normal());
+      k.push_back(rising ? row : rng.normal());
+      v.push_back(rng.normal());
+    }
+    const auto of = [&](const std::vector<double>& values) {
+      return all_columns(Var(Tensor::from(on, {rows, width}, type, values)), 1);
+    };
+    const ScoreVars s{.q = of(q),
+                      .k = of(k),
+                      .queries = Segments(on, std::vector<std::int32_t>{rows}),
+                      .scale = scale};
+    return attention(s, of(v), EntmaxVars{}).value().to_doubles();
+  };
+  for (const double scale : {0.001, 0.1, 0.3, 1.0, 3.0}) {
+    for (const bool rising : {false, true}) {
+      const std::vector<double> expected = attended(*reference, DType::f64, scale, rising);
+      const std::vector<double> got = attended(*backend, DType::f32, scale, rising);
+      BOOST_TEST_CONTEXT("scale " << scale << ", rising " << rising) {
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          BOOST_REQUIRE_SMALL(got[i] - expected[i], 1e-5 * (1 + (rising ? 20 * scale : 0)));
+        }
+      }
+    }
+  }
+}
+
 // Keys that no query sees, because of a window or because their segment has no queries, get zero
 // gradients. The thread blocks of such keys must write zeros, although they process no query.
 BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
@@ -506,8 +576,8 @@ BOOST_AUTO_TEST_CASE(keys_that_no_query_sees_get_zero_gradients) {
 }
 
 // The 100 queries are at positions 70 to 169, so the first query is in the middle of a block of
-// keys. ChaCAL then reads the outputs at some positions of this block from the cache of earlier
-// outputs, and computes the others itself.
+// keys. ChaCAL and DeltaFormer then read the outputs at some positions of this block from the cache
+// of earlier outputs, and compute the others themselves.
 BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
   constexpr std::int64_t before = 70, rows = 100, width = 16;
   const auto backend = make_emulated_cuda_backend({.math = Math::exact});
@@ -541,14 +611,29 @@ BOOST_AUTO_TEST_CASE(a_chunk_after_a_cache_gives_the_rows_of_the_whole) {
                .keys = chunk.keys})
               .y);
 
+  const auto cached = [&](const Var& whole) {
+    std::vector<double> cache = whole.value().to_doubles();
+    for (std::size_t i = before * 2 * width; i < cache.size(); ++i) {
+      // The chunk must not read the cache at its own positions.
+      cache[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+    return Heads{Tensor::from(*backend, whole.value().shape(), DType::f32, cache), 0, 2, width};
+  };
   const Var whole = chacal(p.scores(), p.values(), gamma);
-  std::vector<double> cache = whole.value().to_doubles();
-  for (std::size_t i = before * 2 * width; i < cache.size(); ++i) {
-    // The chunk must not read the cache at its own positions.
-    cache[i] = std::numeric_limits<double>::quiet_NaN();
-  }
-  const Tensor earlier = Tensor::from(*backend, whole.value().shape(), DType::f32, cache);
-  compare("chacal", whole, chacal(chunk, p.values(), gamma, {earlier, 0, 2, width}));
+  compare("chacal", whole, chacal(chunk, p.values(), gamma, cached(whole)));
+  const HeadProblem two(*backend, DType::f32, {before + rows}, 2, 2, width, width);
+  const Tensor gain = random_tensor(*backend, {before + rows, 2}, DType::f32, 7, 0.5);
+  DeltaFormerVars in{.q = two.scores().q,
+                     .k = two.scores().k,
+                     .v = two.values(),
+                     .gain = gain,
+                     .queries = two.segments};
+  const Var chained = deltaformer(in);
+  in.q = all_columns(Var(two.q.slice(before, rows)), 2);
+  in.gain = gain.slice(before, rows);
+  in.queries = chunk.queries;
+  in.keys = two.segments;
+  compare("deltaformer", chained, deltaformer(in, cached(chained)));
 }
 
 // The gradient of the shift (Scores::decay) is a difference of row sums and column sums of dS,

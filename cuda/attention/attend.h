@@ -7,9 +7,9 @@
 #include "cuda/attention/run.h"
 #include "cuda/attention/tickets.h"
 
-/// The forward pass of softmax attention and ChaCAL. A thread block has 64 or 128 queries of one
-/// head of one segment and processes their keys in blocks of 64. For each query i it keeps a level
-/// b, which is near the maximum score so far, and the sums
+/// The forward pass of softmax attention, ChaCAL and DeltaFormer. A thread block has 64 or 128
+/// queries of one head of one segment and processes their keys in blocks of 64. For each query i it
+/// keeps a level b, which is near the maximum score so far, and the sums
 ///   l = sum_j 2^(s_ij - b);  o = sum_j 2^(s_ij - b) v_j.
 /// The scores s_ij are multiplied by log2 e, so that exponentials are powers of 2. If the maximum m
 /// of a block of keys is more than `slack` above b, l and o are first multiplied by 2^(b - m), and
@@ -21,6 +21,12 @@
 /// In the last block of keys the values are (1 - g) v_j. The missing terms are added by forward
 /// substitution:
 ///   y_i = o / l + g sum_j P_ij y_j, over the keys j < i of the last block.
+///
+/// DeltaFormer's queries see only the keys before their own. The values of earlier blocks of keys
+/// are the outputs y_j, and those of the last block are v_j. Forward substitution then adds the
+/// missing terms of z, the weighted mean of the outputs:
+///   z_i = o / l + sum_j P_ij g_j z_j, over the keys j < i of the last block; y_i = v_i + g_i z_i,
+/// where g_i is the gain of row i.
 ///
 /// A sink, which is a score without a value, is treated like a key before all others: its score is
 /// the first level, and l begins at 1.
@@ -43,6 +49,8 @@ struct AttentionTask {
   std::int32_t key_slices = 1, value_slices = 1;
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
+  const float* gain = nullptr;  // DeltaFormer only: the gains, [query rows, heads]
+  HeadsView read = {};          // DeltaFormer only: receives z; may be empty
   std::int32_t* progress = nullptr;
   // Number of parts into which the keys of each query are divided (parts.cu). If there are several
   // parts, y receives, for each part, the f32 sum of the weighted values. This sum is not yet
@@ -56,9 +64,9 @@ struct AttentionTask {
 
 /// Variants of the forward kernel. whole: a thread block processes all keys that its queries see.
 /// part: a thread block processes one part of these keys, and parts.cu combines the results of the
-/// parts. chacal: a thread block processes all keys with the values of ChaCAL. It ends with a
-/// forward substitution, which computes y of its own queries one after another.
-enum class Walk { whole, part, chacal };
+/// parts. chacal, deltaformer: a thread block processes all keys, with the values of the operation.
+/// It ends with a forward substitution, which computes y of its own queries one after another.
+enum class Walk { whole, part, chacal, deltaformer };
 
 inline constexpr int key_rows = 64;  // number of keys that a thread block processes at a time
 inline constexpr float slack = 8;
@@ -91,13 +99,15 @@ constexpr std::size_t forward_bytes = sizeof(typename Product::Element) *
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 struct AttentionBlock {
   using Element = typename Product::Element;
-  static constexpr bool chacal = walk == Walk::chacal;
+  static constexpr bool deltaformer = walk == Walk::deltaformer;
+  // true if the values of later tiles of keys depend on y of earlier tiles
+  static constexpr bool chain = walk == Walk::chacal || deltaformer;
   static constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
   static constexpr int size = tile_size<Product, slice>;
   // true if these template arguments are used only for heads that are at most one slice wide
   static constexpr bool one_slice = slice < 128 || bands == 2;
   // true if a block of keys and its values are loaded together
-  static constexpr bool both = !chacal && pairs<Product, slice, bands> == 2;
+  static constexpr bool both = !chain && pairs<Product, slice, bands> == 2;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
 
   // Types of the arrays that a thread keeps in registers. The arrays are local variables of run().
@@ -132,7 +142,7 @@ struct AttentionBlock {
   const int warp_row;                     // index of the warp's first row in the tile
   const int first_of_warp, last_of_warp;  // positions of the warp's first and last query
   const bool busy;                        // false if the warp has no query
-  const float g;                          // ChaCAL's gamma for this head; 0 for softmax attention
+  const float g;                          // ChaCAL's gamma for this head; otherwise 0
   int first_block, until;  // this thread block processes the keys first_block .. until - 1
 
   __device__ __forceinline__ AttentionBlock(const AttentionTask& of, const Tile& of_tile,
@@ -157,7 +167,7 @@ struct AttentionBlock {
         first_of_warp(start + warp_row),
         last_of_warp(min(first_of_warp + 16 * bands, stop) - 1),
         busy(warp_row < rows),
-        g(chacal ? task.gamma[head * task.gamma_step] : 0.0f) {}
+        g(walk == Walk::chacal ? task.gamma[head * task.gamma_step] : 0.0f) {}
 
   __device__ __forceinline__ void run() {
     store_query_numbers();
@@ -171,14 +181,14 @@ struct AttentionBlock {
     for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
       end = end_of(begin);
       if (shifted) store_key_shifts(begin, end, turn);
-      // For ChaCAL, the values are loaded later, and they overwrite the keys.
-      Element *const k = ring + now, *const v = chacal ? k : k + size;
+      // In a chain, the values are loaded later, and they overwrite the keys.
+      Element *const k = ring + now, *const v = chain ? k : k + size;
       now = both ? 2 * size - now : now;
       receive_keys(k, v, ring + now, begin, end);
       // True if a query of this warp sees a key of the current block of keys.
       const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
       multiply(p, k, begin, sees);
-      if (!chacal && !both) {
+      if (!chain && !both) {
         wait_for_copies<0>();
         settle<Product, slice, key_rows>(v, task.v);
         __syncthreads();
@@ -186,7 +196,7 @@ struct AttentionBlock {
         commit_copies();
       }
       if (sees) weigh(p, sums, begin, end, turn);
-      if constexpr (chacal) load_chacal_values(v, begin, end);
+      if constexpr (chain) load_chain_values(v, begin, end);
       if (sees) Product::mix(sums.out, p, v);
     }
     finish(sums, p);
@@ -264,7 +274,7 @@ struct AttentionBlock {
 
   __device__ __forceinline__ void load_first() const {
     if (one_slice || task.key_slices == 1) bring_queries(0);
-    if (!chacal) bring(ring, scores.k, first_block, 0);
+    if (!chain) bring(ring, scores.k, first_block, 0);
     if (both) bring(ring + size, task.v, first_block, first_value);
     commit_copies();
     wait_for_copies<0>();
@@ -279,11 +289,11 @@ struct AttentionBlock {
 
   /// Waits until the current block of keys is in shared memory. If `both` is set, also waits for
   /// the values of this block, and then starts to copy the next block of keys and its values. If
-  /// `both` is not set, starts to copy the values of the current block. For ChaCAL, the function
+  /// `both` is not set, starts to copy the values of the current block. In a chain, the function
   /// copies only the keys of the current block.
   __device__ __forceinline__ void receive_keys(Element* k, Element* v, Element* next, int begin,
                                                int end) const {
-    if (chacal) {
+    if (chain) {
       __syncthreads();
       bring(k, scores.k, begin, 0);
       commit_copies();
@@ -295,7 +305,7 @@ struct AttentionBlock {
     if (both) {
       bring(next, scores.k, end, 0);
       bring(next + size, task.v, end, first_value);
-    } else if (!chacal) {
+    } else if (!chain) {
       bring(v, task.v, begin, first_value);
     }
     commit_copies();
@@ -411,6 +421,7 @@ struct AttentionBlock {
   }
 
   /// Sets the scores in p to -infinity for keys that the query of the row does not see.
+  /// DeltaFormer's queries do not see the key at their own position.
   __device__ __forceinline__ void mask(Weights& p, int begin, int end, int row, int lane) const {
     const int column = begin + 2 * (lane % 4);
 #pragma unroll
@@ -419,7 +430,7 @@ struct AttentionBlock {
       for (int i = 0; i < 2; ++i) {
         const int position = start + row + 16 * t + 8 * i;
         const int first = scores.first_key(position) - column,
-                  last = min(position, end - 1) - column;
+                  last = min(position - (deltaformer ? 1 : 0), end - 1) - column;
 #pragma unroll
         for (int c = 0; c < m; ++c) {
 #pragma unroll
@@ -470,11 +481,12 @@ struct AttentionBlock {
     }
   }
 
-  /// Loads the values of a block of keys for ChaCAL, with g = gamma. For keys before this block's
-  /// queries, they are (1 - g) v + g y. The function first waits until the tile that contains the
-  /// last of these keys is finished, so that their y is known. For keys at the positions of this
-  /// block's queries, the values are (1 - g) v.
-  __device__ __forceinline__ void load_chacal_values(Element* v, int begin, int end) const {
+  /// Loads the values of a block of keys in a chain. For keys before this block's queries, they are
+  /// (1 - g) v + g y in ChaCAL, with g = gamma, and y in DeltaFormer. The function first waits
+  /// until the tile that contains the last of these keys is finished, so that their y is known. For
+  /// keys at the positions of this block's queries, the values are (1 - g) v in ChaCAL and v in
+  /// DeltaFormer.
+  __device__ __forceinline__ void load_chain_values(Element* v, int begin, int end) const {
     const bool own = begin == start;
     std::int32_t* const done =
         task.progress + 1 +
@@ -489,17 +501,24 @@ struct AttentionBlock {
     } else {
       __syncthreads();
     }
-    stage_chacal<Product, slice>(v, tile_rows, task.v, at.key + begin, end - begin, key_head,
-                                 first_value, g, [&](float(&y)[8], int r, int column) {
-                                   if (own) return;
-                                   const int j = begin + r;
-                                   if (j < at.offset()) {
-                                     load_eight(y, task.earlier, at.key + j, head, column);
-                                   } else {
-                                     load_eight(y, task.y, at.query + j - at.offset(), head,
-                                                column);
-                                   }
-                                 });
+    stage_computed<Product, slice>(
+        v, tile_rows, end - begin, first_value, [&](float(&u)[8], int r, int column) {
+          const int j = begin + r;
+          float y[8] = {};
+          if (!deltaformer || own) load_eight(u, task.v, at.key + j, key_head, column);
+          if (!own && j < at.offset()) {
+            load_eight(y, task.earlier, at.key + j, head, column);
+          } else if (!own) {
+            load_eight(y, task.y, at.query + j - at.offset(), head, column);
+          }
+          if constexpr (deltaformer) {
+            if (own) return;
+#pragma unroll
+            for (int i = 0; i < 8; ++i) u[i] = y[i];
+          } else {
+            add_outputs(u, y, g);
+          }
+        });
     __syncthreads();
   }
 
@@ -518,18 +537,20 @@ struct AttentionBlock {
       for (int i = 0; i < 2; ++i) {
         const int r = row + 16 * t + 8 * i;
         const float total = row_sum(sums.sum[t][i]);
-        inverse[t][i] = walk == Walk::part ? 1.0f : 1.0f / total;
+        // The first query of a DeltaFormer segment sees no key.
+        const bool none = deltaformer && total == 0;
+        inverse[t][i] = walk == Walk::part ? 1.0f : none ? 0.0f : 1.0f / total;
         if (of.part > 0 || lane % 4 > 0 || start + r >= stop) continue;
         if constexpr (walk == Walk::part) {
           task.stats[(key_part * task.query_rows + of.row + r) * scores.heads + of.head] = {
               sums.level[t][i], total};
         } else if (task.log_sum) {
           task.log_sum[std::int64_t{of.row + r} * scores.heads + of.head] =
-              (sums.level[t][i] + log2f(total)) * ln_of_2;
+              none ? 0.0f : (sums.level[t][i] + log2f(total)) * ln_of_2;
         }
       }
     }
-    if constexpr (chacal) {
+    if constexpr (chain) {
       solve_own_tile(of, row, sums, p, inverse);
     } else {
       HeadsView y = task.y;
@@ -543,12 +564,13 @@ struct AttentionBlock {
     }
   }
 
-  /// Completes ChaCAL's y: adds the terms gamma P_ij y_j of the keys j at the positions of this
-  /// tile's own queries, by forward substitution. Then stores y.
+  /// Completes y of ChaCAL, or z of DeltaFormer: adds the terms gamma P_ij y_j, or P_ij gain_j z_j,
+  /// of the keys j at the positions of this tile's own queries, by forward substitution. Then
+  /// stores y.
   __device__ __forceinline__ void solve_own_tile(const Kept& of, int row, const Sums& sums,
                                                  const Weights& p, const Factors& inverse) const {
-    float* const y = shared_memory<float>();
-    float* const links = y + tile_rows * sums_stride<slice>;
+    float* const solved = shared_memory<float>();
+    float* const links = solved + tile_rows * sums_stride<slice>;
     __syncthreads();
     if (busy) {
 #pragma unroll
@@ -558,23 +580,38 @@ struct AttentionBlock {
           const int r = row + 8 * i, c0 = 2 * lane_column() + j;
 #pragma unroll
           for (int c = 0; c < n; ++c) {
-            y[r * sums_stride<slice> + 8 * c + c0] = sums.out[0][c][2 * i + j] * inverse[0][i];
+            solved[r * sums_stride<slice> + 8 * c + c0] = sums.out[0][c][2 * i + j] * inverse[0][i];
           }
 #pragma unroll
           for (int c = 0; c < m; ++c) {
-            links[(8 * c + c0) * links_stride + r] = g * (p[0][c][2 * i + j] * inverse[0][i]);
+            const float factor = deltaformer ? gain_of(of, 8 * c + c0) : g;
+            links[(8 * c + c0) * links_stride + r] = factor * (p[0][c][2 * i + j] * inverse[0][i]);
           }
         }
       }
     }
     __syncthreads();
-    substitute<slice>(y, links, rows);
+    substitute<slice>(solved, links, rows);
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < rows * (slice / 2); i += attention_threads) {
-      const int r = i / (slice / 2), c = i % (slice / 2) * 2;
-      store_pair(task.y, of.row + r, of.head, of.part * slice + c, y[r * sums_stride<slice> + c],
-                 y[r * sums_stride<slice> + c + 1]);
+      const int r = i / (slice / 2), c = i % (slice / 2) * 2, column = of.part * slice + c;
+      Pair<float> y = {solved[r * sums_stride<slice> + c], solved[r * sums_stride<slice> + c + 1]};
+      if constexpr (deltaformer) {
+        if (task.read) store_pair(task.read, of.row + r, of.head, column, y.first, y.second);
+        const float gain = gain_of(of, r);
+        y = {value_of(of, r, column) + gain * y.first,
+             value_of(of, r, column + 1) + gain * y.second};
+      }
+      store_pair(task.y, of.row + r, of.head, column, y.first, y.second);
     }
+  }
+  /// DeltaFormer's gain of row r of this tile, or 0 if the tile has no such row.
+  __device__ __forceinline__ float gain_of(const Kept& of, int r) const {
+    return r < rows ? task.gain[std::int64_t{of.row + r} * scores.heads + of.head] : 0.0f;
+  }
+  /// The value of row r of this tile, or 0 beyond the head's width.
+  __device__ __forceinline__ float value_of(const Kept& of, int r, int column) const {
+    return column < task.v.width ? load_one(task.v, first_key + start + r, of.head, column) : 0.0f;
   }
 };
 
@@ -584,7 +621,7 @@ __device__ __forceinline__ void attend(const AttentionTask& task, const Tile& ti
   AttentionBlock<Product, slice, bands, walk, shifted>(task, tile, head, part, key_part).run();
 }
 
-/// Creates a task with the members that softmax attention and ChaCAL share, and calls
+/// Creates a task with the members that softmax attention and the chains share, and calls
 /// body(Product{}, Slice{}, shifted, task). `shifted` is true if scores have shifts
 /// (Scores::decay). `sink` and `log_denominator` may be empty.
 template <class Op, class Body>

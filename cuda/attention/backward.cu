@@ -32,6 +32,17 @@ __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64
   if (threadIdx.x == 0) result[blockIdx.x] = add ? result[blockIdx.x] + sum : sum;
 }
 
+/// For each i < entries, sums parts[s * entries + i] over all slices s. The sum replaces y[i] or,
+/// if `add` is set, is added to y[i].
+__global__ void add_slices_kernel(const float* parts, int slices, std::int64_t entries, float* y,
+                                  bool add) {
+  for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {
+    float sum = 0;
+    for (int s = 0; s < slices; ++s) sum += parts[s * entries + i];
+    y[i] = add ? y[i] + sum : sum;
+  }
+}
+
 /// Computes the gradient of each head's sink b, a score without a value:
 ///   db = -sum_i exp(b - log_sum_i) dots_i, where dots_i is dy_i . y_i in softmax attention.
 /// One block computes one head.
@@ -54,6 +65,12 @@ void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t
             const Target& result) {
   launch(stream, result.tensor.size(), 256, 0, &add_up_kernel, parts, outer, inner,
          result.tensor.data<float>(), result.add);
+}
+
+void add_slices(CudaBackend& backend, const float* parts, int slices, const Target& result) {
+  const std::int64_t entries = result.tensor.size();
+  launch(backend.stream(), backend.blocks_for(entries, 256), 256, 0, &add_slices_kernel, parts,
+         slices, entries, result.tensor.data<float>(), result.add);
 }
 
 Tensor row_dots(CudaBackend& backend, Math math, const Heads& x, const Heads& y,

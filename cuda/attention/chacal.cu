@@ -1,56 +1,75 @@
 #include "core/contract/chacal.h"
-#include "cuda/attention/attend.h"
+#include "cuda/attention/chain_backward.h"
+#include "cuda/attention/chain_forward.h"
 
 namespace longhand::cuda {
-namespace {
-
-template <class Product, int slice>
-constexpr std::size_t chacal_bytes = std::max(2 * sizeof(typename Product::Element) *
-                                                  tile_size<Product, slice>,
-                                              substitution_bytes<slice>);
-
-template <class Product, int slice, bool shifted>
-__global__ void __launch_bounds__(attention_threads, blocks_on(80, slice == 64 ? 3 : 0))
-    chacal_kernel(AttentionTask task) {
-  const SegmentsView& segments = task.scores.segments;
-  const int heads = task.scores.heads, parts = task.value_slices;
-  const int ranks = most_tiles(segments.query_length, segments.count);
-  for (;;) {
-    const TicketTile next =
-        tile_of_ticket(take_ticket(task.progress), segments.count, heads, parts);
-    if (next.rank >= ranks) return;
-    const Tile tile{next.segment, next.rank * tile_rows};
-    if (tile.first >= segments.query_length[tile.segment]) continue;
-    attend<Product, slice, 1, Walk::chacal, shifted>(task, tile, next.head, next.slice);
-    const std::int64_t slot =
-        segments.query_begin[tile.segment] / tile_rows + tile.segment + next.rank;
-    publish(task.progress + 1 + (slot * heads + next.head) * parts + next.slice);
-  }
-}
-
-}  // namespace
 
 void run(CudaBackend& backend, const Chacal& op) {
-  const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
-  if (rows == 0) return;
+  if (op.scores.q.data.rows() == 0) return;
   visit_forward(backend.math(op.scores.math), op, op.sink, op.log_denominator,
                 [&](auto product, auto size, auto shift, AttentionTask task) {
-                  using Kind = decltype(product);
-                  constexpr int slice = decltype(size)::value;
-                  const std::int64_t slots = tile_slots(rows, count, tile_rows);
-                  const Tensor progress(
-                      backend, {progress_words(slots, op.scores.q.heads, task.value_slices)},
-                      DType::i32);
-                  backend.stream().zero(progress.address(), progress.bytes());
-                  task.progress = progress.data<std::int32_t>();
                   task.earlier = view(op.earlier);
                   task.gamma = op.gamma.data<float>();
                   task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
-                  launch(backend.stream(),
-                         ticket_blocks(backend, slots * op.scores.q.heads * task.value_slices),
-                         attention_threads, chacal_bytes<Kind, slice>,
-                         &chacal_kernel<Kind, slice, decltype(shift)::value>, task);
+                  launch_chain<decltype(product), decltype(size)::value, Walk::chacal,
+                               decltype(shift)::value>(backend, op.scores, task);
                 });
+}
+
+void run(CudaBackend& backend, const ChacalBackward& op) {
+  const Scores& scores = op.scores;
+  const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
+  const std::int64_t heads = scores.q.heads, v_width = op.v.width;
+  const Tensor w(backend, {rows, heads * v_width}, DType::f32);
+  const Heads w_heads{w, 0, heads, v_width};
+  const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
+  const float *const gamma = op.gamma.data<float>(), *const log_sum =
+                                                         op.log_denominator.data<float>();
+
+  visit_product(backend.math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
+                [&](auto product, auto size) {
+                  constexpr int slice = decltype(size)::value;
+                  const std::int64_t slots = tile_slots(rows, count, tile_rows);
+                  const std::int64_t parts = slices(v_width, slice);
+                  const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
+                                      DType::f32);
+                  // Some tile slots (see tile_slots()) have no tile, so no block writes their
+                  // partial sums of dgamma. These must be 0.
+                  backend.stream().zero(dgamma.address(), dgamma.bytes());
+                  launch_chain_backward<decltype(product), slice, Chain::chacal>(
+                      backend,
+                      {.scores = view(scores),
+                       .dy = view(op.dy),
+                       .w = view(w_heads),
+                       .log_sum = log_sum,
+                       .v = view(op.v),
+                       .y = view(op.y),
+                       .gamma = gamma,
+                       .gamma_step = gamma_step,
+                       .dgamma = dgamma.data<float>()},
+                      slots);
+                  if (!op.dgamma) return;
+                  if (gamma_step == 0) {
+                    add_up(backend.stream(), dgamma.data<float>(), slots * heads, parts, op.dgamma);
+                  } else {
+                    add_up(backend.stream(), dgamma.data<float>(), slots, parts, op.dgamma);
+                  }
+                });
+
+  // dS_ij is P_ij (dP_ij - D_i). dP_ij is the product of W_i, the solution of ChaCAL's backward
+  // system, with the value of key j. D_i = W_i . y_i must equal the sum of P_ij dP_ij over j. W is
+  // stored in f32, but the products for dP round it, so row_dots() rounds it in the same way.
+  const Tensor dots = row_dots(backend, rounding_of(backend, scores), w_heads, op.y);
+  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
+                      op.sink, op.dsink,
+                      {.scores = view(scores),
+                       .v = view(op.v),
+                       .y = view(op.y),
+                       .dy = view(w_heads),
+                       .log_sum = log_sum,
+                       .row_dots = dots.data<float>(),
+                       .gamma = gamma,
+                       .gamma_step = gamma_step});
 }
 
 }  // namespace longhand::cuda

@@ -8,8 +8,9 @@
 
 /// Entmax (core/contract/attention.h). The forward pass cannot process the keys one after another
 /// like the other rules, because the threshold of a row depends on all its scores. A block first
-/// searches for the thresholds of its rows. It computes the scores again in each step of the
-/// search. Then it computes the weights from the thresholds. The backward pass computes
+/// searches for the thresholds of its rows. It stores the scores that may exceed the threshold, and
+/// computes the scores again in each step of the search only if these are too many. Then it
+/// computes the weights from the thresholds. The backward pass computes
 ///   dS_ij = w_ij (dP_ij - D_i),
 /// where w_ij is the square root of the weight P_ij, and D_i is the mean of dP_ij over j, weighted
 /// by w_ij. If one key has all of a row's weight, D_i equals dP_ij of this key. The kernels compute
@@ -21,85 +22,138 @@ using rules::Entmax;
 
 namespace {
 
-/// The state of one query in the forward pass. In the member functions, s[n * stride] is the
-/// product q . k of key begin + n, for n < count, and x is half of a score.
+// Number of candidates that a thread can store, and the number of its entries in shared memory.
+constexpr int most_candidates = 28;
+constexpr int candidate_floats = most_candidates * attention_threads;
+
+/// The state of one query in the forward pass. x is half of a score. Each lane of the query has its
+/// own list of candidates, which are the x of its keys that may have a positive weight.
 struct EntmaxQuery : Query<Entmax> {
+  // At most the threshold at which the weights sum to 1, for the keys processed so far.
   float threshold = -std::numeric_limits<float>::max();
   // For this threshold. roots: the sum of the square roots of the weights; squares: the sum of the
-  // weights.
-  float roots = 0, squares = 0;
-  int number = 0;  // number of keys with a positive weight for this threshold
+  // weights; number: number of keys with a positive weight.
+  float roots = 0, squares = 0, number = 0;
+  float* candidates =
+      nullptr;  // in shared memory; candidate n is candidates[n * attention_threads]
+  int count = 0;
+  bool complete = true;  // false if the list had no room for all candidates
 
-  /// Raises the threshold to half of the largest score of the keys begin .. begin + count - 1, if
-  /// that is higher.
-  __device__ void raise(const ScoresView& scores, int begin, int count, const float* s,
-                        int stride) {
-    for (int key = 0; key < count; ++key) {
-      if (!sees(scores, begin + key)) continue;
-      threshold = fmaxf(threshold, score(scores, s[key * stride], begin + key));
+  __device__ void add_up(float x) {
+    const float w = Entmax::weight(x, threshold);
+    roots += w;
+    squares += w * w;
+    number += w > 0 ? 1.0f : 0.0f;
+  }
+  __device__ void add_up(const Run& run) {
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      if (run.sees(n)) add_up(run.scores[n]);
     }
   }
-  __device__ void add_up(const ScoresView& scores, int begin, int count, const float* s,
-                         int stride) {
-    for (int key = 0; key < count; ++key) {
-      if (!sees(scores, begin + key)) continue;
-      const float x = score(scores, s[key * stride], begin + key);
-      const float w = Entmax::weight(x, threshold);
-      roots += w;
-      squares += w * w;
-      number += w > 0 ? 1 : 0;
+  __device__ void add_up_candidates() {
+    for (int n = 0; n < count; ++n) add_up(candidates[n * attention_threads]);
+  }
+  __device__ void clear_sums() { roots = squares = number = 0; }
+  /// Adds the sums of the query's lanes. Returns the result of one step of Newton's method.
+  __device__ float step() {
+    roots = sum_of_runs<query_lanes>(roots);
+    squares = sum_of_runs<query_lanes>(squares);
+    number = sum_of_runs<query_lanes>(number);
+    return there && roots > 0 ? Entmax::step(threshold, roots, squares) : threshold;
+  }
+
+  /// Adds a run of keys to the candidates. The largest weight is at most 1, so the threshold is at
+  /// least the largest x minus 1.
+  __device__ void collect(const Run& run) {
+    float top = -std::numeric_limits<float>::max();
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      if (run.sees(n)) top = fmaxf(top, run.scores[n]);
+    }
+    threshold = fmaxf(threshold, largest_of_runs<query_lanes>(top) - 1);
+    if (__any_sync(full_warp, complete && count + run_keys > most_candidates)) drop_candidates();
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      if (!run.sees(n) || run.scores[n] <= threshold) continue;
+      complete = complete && count < most_candidates;
+      if (count < most_candidates) candidates[count++ * attention_threads] = run.scores[n];
     }
   }
-  /// Replaces the products q . k in s by w, the square roots of the weights.
-  __device__ void weigh(const ScoresView& scores, int begin, int count, float* s,
-                        int stride) const {
-    for (int key = 0; key < count; ++key) {
-      float& x = s[key * stride];
-      x = sees(scores, begin + key) ? Entmax::weight(score(scores, x, begin + key), threshold)
-                                    : 0.0f;
+  /// Raises the threshold to the one of the candidates so far, which have no more weight than all
+  /// keys together, and drops the candidates below it. All lanes of the warp call this function.
+  __device__ void drop_candidates() {
+    bool moves = true;
+    for (int i = 0; i < Entmax::most_steps && moves; ++i) {
+      clear_sums();
+      add_up_candidates();
+      const float next = step();
+      moves = __any_sync(full_warp, next > threshold);
+      threshold = next;
+    }
+    int kept = 0;
+    for (int n = 0; n < count; ++n) {
+      const float x = candidates[n * attention_threads];
+      if (x > threshold) candidates[kept++ * attention_threads] = x;
+    }
+    count = kept;
+  }
+
+  /// Replaces scores by w, the square roots of the weights.
+  __device__ void weigh(Run& run) const {
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      float& x = run.scores[n];
+      x = run.sees(n) ? Entmax::weight(x, threshold) : 0.0f;
       if (number == 1 && x > 0) x = 1;  // the only key with a weight: its weight is exactly 1
     }
   }
 };
 
 /// Searches for the threshold at which the weights of this thread's query sum to 1. Newton's method
-/// starts below this threshold. `walks` is false if the thread has no query. each_block(body) calls
-/// body(begin, count) for each block of keys. During this call, s[n * stride] is the product of
-/// this thread's query with key begin + n.
+/// starts below this threshold. each_block(body) calls body(run) for each block of keys, with this
+/// thread's run of keys. The first pass over the keys collects candidates. Further passes are
+/// needed only if a query of the block has more candidates than fit in its lists.
 template <class EachBlock>
-__device__ void find_threshold(EntmaxQuery& query, bool walks, const ScoresView& scores,
-                               const float* s, int stride, const EachBlock& each_block) {
-  each_block([&](int begin, int count) {
-    if (walks) query.raise(scores, begin, count, s, stride);
-  });
-  query.threshold -= 1;
+__device__ void find_threshold(EntmaxQuery& query, const EachBlock& each_block) {
+  each_block([&](const Run& run) { query.collect(run); });
+  const bool complete = !__syncthreads_or(!query.complete);
   bool moves = true;
-  for (int step = 0; step < Entmax::most_steps && moves; ++step) {
-    query.roots = query.squares = 0;
-    query.number = 0;
-    each_block([&](int begin, int count) {
-      if (walks) query.add_up(scores, begin, count, s, stride);
-    });
-    const float next = Entmax::step(query.threshold, query.roots, query.squares);
-    moves = __syncthreads_or(walks && query.there && next > query.threshold);
+  for (int i = 0; i < Entmax::most_steps && moves; ++i) {
+    query.clear_sums();
+    if (complete) {
+      query.add_up_candidates();
+    } else {
+      each_block([&](const Run& run) { query.add_up(run); });
+    }
+    const float next = query.step();
+    moves = __syncthreads_or(next > query.threshold);
     if (moves) query.threshold = next;
   }
   if (query.number == 1) query.roots = 1;
 }
 
+template <class Product>
+constexpr std::size_t entmax_bytes = sizeof(typename Product::Element) *
+                                     (tile_entries<Product> + step_entries<Product>)+sizeof(float) *
+                                     (candidate_floats + walk_floats);
+
 /// Computes y and the tensors that entmax saves for the backward pass, `threshold` and `root_mean`.
 /// These two tensors may be empty.
 template <class Product>
-__global__ void __launch_bounds__(attention_threads,
-                                  blocks_on(90, std::is_same_v<Product, ExactProduct> ? 2 : 0) +
-                                      blocks_on(100, 2))
+__global__ void __launch_bounds__(attention_threads, 2)
     entmax_kernel(ForwardTask task, float* threshold, HeadsView root_mean) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;
   __shared__ float shares[tile_rows];
+  // The lists of candidates are no longer needed when the values v are loaded, so both are stored
+  // at the same place.
+  static_assert(sizeof(Element) * step_entries<Product> <= sizeof(float) * candidate_floats);
   Element* const q = shared_memory<Element>();
-  Element *const k = q + tile_entries<Product>, *const v = k + step_entries<Product>;
-  auto* const s = reinterpret_cast<float*>(v + step_entries<Product>);
+  Element* const k = q + tile_entries<Product>;
+  Element* const v = k + step_entries<Product>;
+  auto* const candidates = reinterpret_cast<float*>(v);
+  float* const s = candidates + candidate_floats;
 
   const ScoresView& scores = task.scores;
   const int head = static_cast<int>(blockIdx.y), part = static_cast<int>(blockIdx.z);
@@ -109,18 +163,23 @@ __global__ void __launch_bounds__(attention_threads,
   const int first = own.first, rows = own.rows, start = own.start;
   if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
-  const bool busy = row < rows, walks = thread < tile_rows;
+  const bool busy = row < rows;
+  // This thread's query in the tile, and its run of the keys of a step.
+  const int own_query = thread / query_lanes, run_begin = run_keys * run_index<query_lanes>();
+  float* const of_run = s + run_begin * walk_stride + own_query;
 
   EntmaxQuery query;
-  if (walks) query.find(scores, at, first + thread, head);
+  query.find(scores, at, first + own_query, head);
+  query.candidates = candidates + thread;
   const auto bring_queries = [&](int of) {
     fetch<Product, tile_rows>(q, scores.q, at.query + first, rows, head, of);
   };
   if (task.key_slices == 1) bring_queries(0);
-  // Calls body(begin, count) for each block of keys, with the products q . k of these keys in s. If
-  // `mixed` is true, the values of the keys are loaded too.
+  // Calls body(run) for each block of keys, with this thread's run of keys. If `mixed` is true, the
+  // values of the keys are loaded too.
   const auto each_block = [&](bool mixed, const auto& body) {
-    for (int begin = scores.first_key(start); begin < start + rows; begin += steps) {
+    for (int begin = scores.first_key(start) / steps * steps; begin < start + rows;
+         begin += steps) {
       const int count = min(steps, start + rows - begin);
       float x[m][4];
       dots_of_slices<Product>(x, q, k, task.key_slices, busy, bring_queries, [&](int of) {
@@ -131,20 +190,18 @@ __global__ void __launch_bounds__(attention_threads,
       });
       put_tile(s, 1, walk_stride, x);
       __syncthreads();
-      body(begin, count);
+      body(query.run_of(scores, begin + run_begin, count - run_begin, of_run, walk_stride));
     }
   };
-  find_threshold(query, walks, scores, s + thread, walk_stride,
-                 [&](const auto& body) { each_block(false, body); });
+  find_threshold(query, [&](const auto& body) { each_block(false, body); });
 
   float out[1][n][4], mean[1][n][4];
   clear(out[0]);
   clear(mean[0]);
-  each_block(true, [&](int begin, int count) {
-    if (walks) {
-      query.weigh(scores, begin, count, s + thread, walk_stride);
-      for (int key = count; key < steps; ++key) s[key * walk_stride + thread] = 0;
-    }
+  each_block(true, [&](Run run) {
+    query.weigh(run);
+#pragma unroll
+    for (int i = 0; i < run_keys; ++i) of_run[i * walk_stride] = run.scores[i];
     __syncthreads();
     if (!busy) return;
     float x[m][4];
@@ -159,10 +216,10 @@ __global__ void __launch_bounds__(attention_threads,
   });
 
   __syncthreads();
-  if (walks) {
-    shares[thread] = query.there ? 1.0f / query.roots : 0.0f;
+  if (run_begin == 0) {
+    shares[own_query] = query.there ? 1.0f / query.roots : 0.0f;
     if (threshold && part == 0 && query.there) {
-      threshold[(at.query + first + thread) * scores.heads + head] = query.threshold;
+      threshold[(at.query + first + own_query) * scores.heads + head] = query.threshold;
     }
   }
   __syncthreads();
@@ -221,7 +278,6 @@ struct EntmaxWalker : Query<Entmax> {
     threshold = tensors.threshold[entry];
     d = tensors.row_dots[entry];
   }
-  template <class Product>
   __device__ Gradient gradient(float x, float dp) const {
     const float w = Entmax::weight(x, threshold);
     return {w * w, w * (dp - d)};
@@ -250,7 +306,7 @@ void run(CudaBackend& backend, const Attention& op, const EntmaxRule& rule) {
   choose_product<EntmaxQuery>(scores, backend.math(scores.math), [&](auto product) {
     using Kind = decltype(product);
     launch(backend.stream(), {slots, scores.q.heads, task.value_slices}, attention_threads,
-           forward_bytes<Kind>, &entmax_kernel<Kind>, task, mutable_pointer(rule.threshold),
+           entmax_bytes<Kind>, &entmax_kernel<Kind>, task, mutable_pointer(rule.threshold),
            view(rule.root_mean));
   });
 }

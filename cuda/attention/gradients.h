@@ -4,14 +4,16 @@
 
 #include "cuda/attention/run.h"
 
-/// Backward passes of softmax attention and ChaCAL, without atomics. One kernel computes the
-/// gradients of the queries, and another computes the gradients of the keys and values. Each block
-/// is the only writer of its 64 rows. Both kernels recompute P from log_sum,
+/// Backward passes of softmax attention, ChaCAL and DeltaFormer, without atomics. One kernel
+/// computes the gradients of the queries, and another computes the gradients of the keys and
+/// values. Each block is the only writer of its 64 rows. Both kernels recompute P from log_sum,
 ///   P_ij = 2^((s_ij - log_sum_i) log2 e);  dP_ij = dy_i . v_j;  dS_ij = P_ij (dP_ij - D_i).
 /// An earlier kernel computes D_i = dy_i . y_i. For ChaCAL with gamma = g, W_i, the solution of its
 /// backward system (docs/math/chacal.md), replaces dy_i, and U_j = (1 - g) v_j + g y_j replaces
 /// v_j. D_i is then W_i . y_i. For j = i, the term g y_j is missing, so
 ///   dP_ii = W_i . (1 - g) v_i = W_i . U_i - g D_i.
+/// For DeltaFormer, W_i replaces dy_i, the output y_j replaces v_j, D_i is W_i . z_i, and dS_ij is
+/// also multiplied by the gain of query i.
 ///
 /// For heads wider than a slice, the products for P and dP are summed over all slices, and each
 /// block computes one slice of the gradients. It loads the operands of this slice last, so that
@@ -22,13 +24,16 @@ namespace longhand::cuda {
 /// and Scores::decay, as described in AttentionBackward. P is computed from log_sum. If `gamma` is
 /// set, the gradients are those of ChacalBackward. Then dy contains W, the solution of ChaCAL's
 /// backward system, row_dots contains W . y of each query, and (1 - gamma) v + gamma y replaces v
-/// for the keys before the query.
+/// for the keys before the query. The gradients dq and dk of DeltaFormerBackward are computed if
+/// scores.own_key is false, and if v, dy, row_dots and `gain` contain y, W, W . z and the gains.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
   const float *log_sum = nullptr, *row_dots = nullptr;
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
+  // the factor of row i of dS for each query i, [query rows, heads]; null if the factors are 1
+  const float* gain = nullptr;
   HeadsView dq = {}, dk = {}, dv = {};
   // partial sums of the gradient of Scores::multiplier, [slices of the head, query_rows, heads]
   float* dtau = nullptr;
@@ -40,9 +45,9 @@ struct GradientTask {
   std::int32_t key_slices = 1, value_slices = 1;
 };
 
-/// Launches the last kernels of the backward passes of softmax attention and ChaCAL. task.dy and
-/// task.row_dots must already be computed. For ChaCAL, task.dy is W, the solution of its backward
-/// system. `sink` is only read if `dsink` is not empty.
+/// Launches the last kernels of the backward passes of softmax attention, ChaCAL and DeltaFormer.
+/// task.dy and task.row_dots must already be computed. For ChaCAL and DeltaFormer, task.dy is W,
+/// the solution of their backward system. `sink` is only read if `dsink` is not empty.
 void attention_gradients(CudaBackend& backend, Math math, const Scores& scores,
                          const HeadsTarget& dq, const HeadsTarget& dk, const HeadsTarget& dv,
                          const ScoreTargets& dscores, const Tensor& sink, const Target& dsink,
@@ -108,10 +113,13 @@ __device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              int first, int count, int head, int column) {
   const int key_head = head / task.scores.group;
   if (task.gamma) {
-    stage_chacal<Product, slice>(
-        tile, rows, task.v, at.key + first, count, key_head, column,
-        task.gamma[head * task.gamma_step],
-        [&](float(&y)[8], int r, int c) { load_eight(y, task.y, at.query + first + r, head, c); });
+    const float g = task.gamma[head * task.gamma_step];
+    stage_computed<Product, slice>(tile, rows, count, column, [&](float(&u)[8], int r, int c) {
+      float y[8];
+      load_eight(u, task.v, at.key + first + r, key_head, c);
+      load_eight(y, task.y, at.query + first + r, head, c);
+      add_outputs(u, y, g);
+    });
   } else {
     stage<Product, slice, rows>(tile, task.v, at.key + first, count, key_head, column);
   }

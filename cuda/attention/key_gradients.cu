@@ -4,7 +4,8 @@ namespace longhand::cuda {
 namespace {
 
 /// The numbers of one query that the kernel for dk and dv needs. `factor` is scale tau log2 e,
-/// where tau is Scores::multiplier. `log_sum` is the logarithm of the softmax denominator, times
+/// where tau is Scores::multiplier. The member `tau` is also multiplied by the query's gain, if the
+/// task has gains. `log_sum` is the logarithm of the softmax denominator, times
 /// log2 e. `dot` is dy . y.
 struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
@@ -179,8 +180,8 @@ struct KeyBlock {
     if (r >= min(step, at.queries - begin) || head >= last_head) return QueryFacts{};
     const std::int64_t at_row = (at.query + begin + r) * scores.heads + head;
     const float tau = scores.tau_of(at.query + begin + r, head);
-    return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e, tau,
-                      task.row_dots[at_row]};
+    return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e,
+                      task.gain ? tau * task.gain[at_row] : tau, task.row_dots[at_row]};
   }
   /// The shift (Scores::decay) of the query that this thread loads for a step, or 0 if the scores
   /// have no shifts.

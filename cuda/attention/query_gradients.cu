@@ -247,11 +247,15 @@ struct QueryBlock {
   /// Stores this block's slice of dq, the terms of dtau (the gradient of Scores::multiplier) from
   /// this slice, and the row sums of dS.
   __device__ __forceinline__ void finish(const float (&dq)[1][n][4], const Queries& of) const {
+    // The results overwrite q in shared memory. If the queries see no key, the block has not passed
+    // a barrier yet, and other threads may still copy queries there.
+    if (first_key >= stop) __syncthreads();
     float taus[1][2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int r = row + 8 * i;
       taus[0][i] = scores.scale * scores.tau_of(first_row + r, head, r < rows);
+      if (task.gain && r < rows) taus[0][i] *= task.gain[(first_row + r) * scores.heads + head];
       if (shifted && task.row_sums && part == 0) {
         const float all = row_sum(of.row_sums[i]);
         if (r < rows && lane_column() == 0)
@@ -291,17 +295,6 @@ __global__ void __launch_bounds__(attention_threads,
   if (block.rows > 0) block.run();
 }
 
-/// For each i < entries, sums parts[s * entries + i] over all slices s. The sum replaces y[i] or,
-/// if `add` is set, is added to y[i].
-__global__ void add_slices(const float* parts, int slices, std::int64_t entries, float* y,
-                           bool add) {
-  for (std::int64_t i = thread_in_grid(); i < entries; i += threads_in_grid()) {
-    float sum = 0;
-    for (int s = 0; s < slices; ++s) sum += parts[s * entries + i];
-    y[i] = add ? y[i] + sum : sum;
-  }
-}
-
 }  // namespace
 
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
@@ -321,9 +314,7 @@ void launch_query_gradients(CudaBackend& backend, Math math, const Scores& score
       launch(backend.stream(), {slots, scores.q.heads, task.key_slices}, attention_threads, bytes,
              &query_gradients<Kind, slice, decltype(shift)::value, decltype(ahead)::value>, task);
     });
-    if (!dtau) return;
-    launch(backend.stream(), backend.blocks_for(entries, 256), 256, 0, &add_slices, task.dtau,
-           task.key_slices, entries, dtau.tensor.data<float>(), dtau.add);
+    if (dtau) add_slices(backend, task.dtau, task.key_slices, dtau);
   });
 }
 

@@ -4,9 +4,9 @@
 #include "cuda/attention/rule_walk.h"
 
 /// The forward pass of the attention rules other than softmax. Each rule defines a walker, the
-/// state of one query while its keys are processed one after another (rule_walk.h). A thread block
-/// has 64 queries. It processes the keys from the last to the first, 32 at a time, until all
-/// queries are finished.
+/// state of one query while its keys are processed (rule_walk.h). A thread block has 64 queries. It
+/// processes the keys from the last to the first, 32 at a time, until all queries are finished. Two
+/// threads per query process 16 of these 32 keys each.
 namespace longhand::cuda::walks {
 
 struct ForwardTask {
@@ -65,7 +65,7 @@ __device__ __forceinline__ void store_with_residue(typename Product::Element* ro
 }
 
 template <class Product, class Walker>
-__global__ void __launch_bounds__(attention_threads)
+__global__ void __launch_bounds__(attention_threads, 3)
     forward_kernel(ForwardTask task, typename Walker::Tensors tensors) {
   using Element = typename Product::Element;
   constexpr int n = slice / 8, m = steps / 8;
@@ -86,13 +86,14 @@ __global__ void __launch_bounds__(attention_threads)
   if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows;
-  const std::int64_t entry = (at.query + first + thread) * scores.heads + head;
+  // This thread's query in the tile, and its run of the keys of a step.
+  const int query = thread / query_lanes, run_begin = run_keys * run_index<query_lanes>();
+  float* const of_run = s + run_begin * walk_stride + query;
+  const std::int64_t entry = (at.query + first + query) * scores.heads + head;
 
   Walker walker;
-  if (thread < tile_rows) {
-    walker.find(scores, at, first + thread, head);
-    if (walker.there) walker.start(scores, tensors, entry);
-  }
+  walker.find(scores, at, first + query, head);
+  if (walker.there) walker.start(scores, tensors, entry);
   float out[1][n][4];
   clear(out[0]);
   const auto bring_queries = [&](int of) {
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(attention_threads)
   const int first_key = scores.first_key(start);
   bool goes_on = true;
   for (int end = start + rows; end > first_key && goes_on;) {
-    const int begin = max(first_key, (end - 1) / steps * steps), count = end - begin;
+    const int begin = (end - 1) / steps * steps, count = end - begin;
     float p[m][4];
     dots_of_slices<Product>(p, q, k, task.key_slices, busy, bring_queries, [&](int of) {
       fetch<Product, steps>(k, scores.k, at.key + begin, count, key_head, of);
@@ -110,15 +111,16 @@ __global__ void __launch_bounds__(attention_threads)
     });
     put_tile(s, 1, walk_stride, p);
     __syncthreads();
-    if (thread < tile_rows) {
-      if constexpr (Walker::normalized) {
-        factors[thread] = walker.weigh(scores, begin, count, s + thread, walk_stride);
-      } else {
-        walker.weigh(scores, begin, count, s + thread, walk_stride);
-      }
-      for (int key = count; key < steps; ++key) s[key * walk_stride + thread] = 0;
+    Run run = walker.run_of(scores, begin + run_begin, count - run_begin, of_run, walk_stride);
+    if constexpr (Walker::normalized) {
+      const float factor = walker.template weigh<query_lanes>(run);
+      if (run_begin == 0) factors[query] = factor;
+    } else {
+      walker.template weigh<query_lanes>(run);
     }
-    goes_on = __syncthreads_or(thread < tile_rows && walker.there && !walker.finished());
+#pragma unroll
+    for (int i = 0; i < run_keys; ++i) of_run[i * walk_stride] = run.scores[i];
+    goes_on = __syncthreads_or(walker.there && !walker.finished());
     if (busy) {
       get_tile(s, 1, walk_stride, p);
       if constexpr (Walker::normalized) scale_rows(out[0], factors);
@@ -127,11 +129,11 @@ __global__ void __launch_bounds__(attention_threads)
     end = begin;
   }
 
-  if (part == 0 && walker.there) walker.save(tensors, entry);
+  if (part == 0 && run_begin == 0 && walker.there) walker.save(tensors, entry);
   float shares[1][2] = {{1, 1}};
   if constexpr (Walker::normalized) {
     __syncthreads();
-    if (thread < tile_rows) factors[thread] = walker.share();
+    if (run_begin == 0) factors[query] = walker.share();
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 2; ++i) shares[0][i] = factors[row + lane_row() + 8 * i];
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(attention_threads)
 }
 
 /// Computes an Attention op. Walker is the type that applies the op's rule: the state of one query
-/// while its keys are processed one after another (rule_walk.h).
+/// while its keys are processed (rule_walk.h).
 template <class Walker>
 void attend_by_walk(CudaBackend& backend, const Attention& op, const ForwardTask& task,
                     const typename Walker::Tensors& tensors) {

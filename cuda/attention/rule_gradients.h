@@ -5,10 +5,10 @@
 #include "cuda/attention/tickets.h"
 
 /// Gradients of the attention rules other than softmax. Each rule defines a walker, the state of
-/// one query while its keys are processed one after another (rule_walk.h). There are two kernels.
-/// In query_kernel, which computes dq, a thread block has 64 queries and processes their keys as in
-/// the forward pass. In key_kernel, which computes dk and dv, a thread block has 64 keys and
-/// processes the queries that see them, 32 per step.
+/// one query while its keys are processed (rule_walk.h). There are two kernels. In query_kernel,
+/// which computes dq, a thread block has 64 queries and processes their keys as in the forward
+/// pass. In key_kernel, which computes dk and dv, a thread block has 64 keys and processes the
+/// queries that see them, 32 per step. Four threads per query process 16 of the 64 keys each.
 ///
 /// In key_kernel, a rule whose weights depend on later keys (leftward = true) needs the state of
 /// each query after all keys that follow the block's own 64 keys. The blocks of a segment therefore
@@ -37,31 +37,42 @@ constexpr std::size_t backward_bytes = sizeof(typename Product::Element) * 2 *
                                        (tile_entries<Product> + step_entries<Product>)+2 *
                                        sizeof(float) * std::max(walk_floats, wave_floats);
 
-/// Two sums over the keys of a query: `ds` is the sum of dS, and `products` the sum of dS times the
-/// product q . k.
+/// Two sums over the keys of a query that one thread processes: `ds` is the sum of dS, and
+/// `products` the sum of dS times the product q . k.
 struct GradientSums {
   float ds = 0, products = 0;
 };
 
-/// Processes `count` keys of one query, from key begin + count - 1 down to key `begin`. Entry
-/// n * stride of `s` and of `dp` belongs to key begin + n. Replaces the products q . k in `s` by P,
-/// and dP in `dp` by dS. P and dS become 0 for keys that the query does not see. Adds the terms of
-/// all these keys to `sums`.
-template <class Product, class Walker>
+/// Processes a run of keys of one query, which begins with key `begin` and has `count` keys (at
+/// most run_keys, possibly none). Entry n * stride of `s` and of `dp` belongs to key begin + n.
+/// Replaces the products q . k in `s` by P, and dP in `dp` by dS. P and dS become 0 beyond the
+/// `count` keys and for keys that the query does not see. Adds the terms of all these keys to
+/// `sums`.
+template <class Product, int lanes, class Walker>
 __device__ void weigh_gradients(Walker& walker, const ScoresView& scores, int begin, int count,
                                 float* s, float* dp, int stride, GradientSums& sums) {
-  for (int key = count - 1; key >= 0; --key) {
-    float &x = s[key * stride], &g = dp[key * stride];
-    const float product = x;
-    if (!walker.sees(scores, begin + key)) {
-      x = g = 0;
-      continue;
+  Run run = walker.run_of(scores, begin, count, s, stride);
+  float g[run_keys];
+#pragma unroll
+  for (int n = 0; n < run_keys; ++n) g[n] = run.sees(n) ? dp[n * stride] : 0.0f;
+  if constexpr (Walker::Formulas::leftward) {
+    walker.template gradients<Product, lanes>(run, g);
+  } else {
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      const Gradient of = run.sees(n) ? walker.gradient(run.scores[n], g[n]) : Gradient{0, 0};
+      run.scores[n] = of.p;
+      g[n] = of.ds;
     }
-    const Gradient of = walker.template gradient<Product>(walker.score(scores, x, begin + key), g);
-    x = of.p;
-    g = of.ds;
-    sums.products += g * product;
-    sums.ds += g;
+  }
+#pragma unroll
+  for (int n = 0; n < run_keys; ++n) {
+    if (run.sees(n)) {
+      sums.products += g[n] * s[n * stride];
+      sums.ds += g[n];
+    }
+    s[n * stride] = run.scores[n];
+    dp[n * stride] = g[n];
   }
 }
 
@@ -100,9 +111,13 @@ __global__ void __launch_bounds__(attention_threads)
   const bool busy = row < rows;
   const std::int64_t first_row = at.query + first;
 
+  // This thread's query in the tile, and its run of the keys of a step.
+  const int query = thread / query_lanes, run_begin = run_keys * run_index<query_lanes>();
+  const int of_run = run_begin * walk_stride + query;
+
   Walker walker;
   GradientSums sums;
-  if (thread < tile_rows) start_walk(walker, scores, tensors, at, first + thread, head);
+  start_walk(walker, scores, tensors, at, first + query, head);
   float dq[1][n][4];
   clear(dq[0]);
   const auto bring_queries = [&](int of) {
@@ -116,7 +131,7 @@ __global__ void __launch_bounds__(attention_threads)
   const int first_key = scores.first_key(start);
   bool goes_on = true;
   for (int end = start + rows; end > first_key && goes_on;) {
-    const int begin = max(first_key, (end - 1) / steps * steps), count = end - begin;
+    const int begin = (end - 1) / steps * steps, count = end - begin;
     const auto bring_keys = [&](int of) {
       fetch<Product, steps>(k, scores.k, at.key + begin, count, key_head, of);
     };
@@ -129,12 +144,9 @@ __global__ void __launch_bounds__(attention_threads)
     put_tile(s, 1, walk_stride, x);
     __syncthreads();
     if (task.key_slices > 1) bring_keys(part);
-    if (thread < tile_rows) {
-      weigh_gradients<Product>(walker, scores, begin, count, s + thread, dp + thread, walk_stride,
-                               sums);
-      for (int key = count; key < steps; ++key) dp[key * walk_stride + thread] = 0;
-    }
-    goes_on = __syncthreads_or(thread < tile_rows && walker.there && !walker.finished());
+    weigh_gradients<Product, query_lanes>(walker, scores, begin + run_begin, count - run_begin,
+                                          s + of_run, dp + of_run, walk_stride, sums);
+    goes_on = __syncthreads_or(walker.there && !walker.finished());
     if (busy) {
       get_tile(dp, 1, walk_stride, x);
       mix<Product>(dq[0], x, k);
@@ -142,11 +154,13 @@ __global__ void __launch_bounds__(attention_threads)
     end = begin;
   }
 
-  if (thread < rows && part == 0) {
-    const std::int64_t entry = (first_row + thread) * scores.heads + head;
-    const float dtau = scores.scale * sums.products;
+  const float dtau = scores.scale * sum_of_runs<query_lanes>(sums.products);
+  const float row_sum_of_ds = sum_of_runs<query_lanes>(sums.ds);
+  walker.template finish_gradients<query_lanes>();
+  if (query < rows && run_begin == 0 && part == 0) {
+    const std::int64_t entry = (first_row + query) * scores.heads + head;
     if (task.dtau) task.dtau[entry] = task.add_tau ? task.dtau[entry] + dtau : dtau;
-    if (task.row_sums) task.row_sums[entry] = sums.ds;
+    if (task.row_sums) task.row_sums[entry] = row_sum_of_ds;
     walker.store_gradients(tensors, entry);
   }
   if (!task.dq || !busy) return;
@@ -185,8 +199,11 @@ struct KeyTileBlock {
   Element *const k, *const v, *const q, *const dy;
   float *const s, *const dp;  // in shared memory: q . k and dy . v, later P and dS
   const int thread, row;      // row: the warp's first row in the tile
-  const bool busy;            // false if the warp has no key
-  const bool has_shift;       // true if this block computes dshift, the gradient of Scores::decay
+  // This thread's query in a step, its run of the tile's keys, and the place of the run in s and
+  // dp.
+  const int query, run_begin, of_run;
+  const bool busy;       // false if the warp has no key
+  const bool has_shift;  // true if this block computes dshift, the gradient of Scores::decay
 
   __device__ __forceinline__ KeyTileBlock(const RuleGradientTask& of,
                                           const typename Walker::Tensors& of_rule,
@@ -204,6 +221,9 @@ struct KeyTileBlock {
         dp(s + wave_floats),
         thread(static_cast<int>(threadIdx.x)),
         row(16 * warp_index()),
+        query(thread / key_lanes),
+        run_begin(run_keys * run_index<key_lanes>()),
+        of_run(run_index<key_lanes>() * wave_run + query),
         busy(row < tile.rows),
         has_shift(task.dshift && tile.part == 0) {}
 
@@ -230,15 +250,15 @@ struct KeyTileBlock {
             !leftward || !behind || begin < first_query_of(tile.first + tile_rows);
         if (!first_of_walk) wait_for(behind, number + 1);
         Walker walker;
-        if (thread < steps) start_walk(walker, scores, tensors, at, begin + thread, head);
+        start_walk(walker, scores, tensors, at, begin + query, head);
         if constexpr (leftward) {
           if (!first_of_walk && walker.there) load_state(walker, head, begin);
         }
-        if (__syncthreads_or(thread < steps && walker.there && !walker.finished())) {
+        if (__syncthreads_or(walker.there && !walker.finished())) {
           add_step(dk, dv, shift_sum, walker, head, begin);
         }
         if constexpr (leftward) {
-          if (walker.there) store_state(walker, head, begin);
+          if (walker.there && run_begin == 0) store_state(walker, head, begin);
           publish(done, number + 1);
         }
       }
@@ -269,8 +289,8 @@ struct KeyTileBlock {
   /// Address, in task.states, of the state of this thread's query. Blocks with other keys also read
   /// and write this state.
   __device__ __forceinline__ volatile Pair<float>* state_of(int head, int begin) const {
-    const std::int64_t query = at.query + begin + thread;
-    return task.states + ((tile.part * task.query_rows + query) * scores.heads + head);
+    const std::int64_t row_of_query = at.query + begin + query;
+    return task.states + ((tile.part * task.query_rows + row_of_query) * scores.heads + head);
   }
   __device__ __forceinline__ void load_state(Walker& walker, int head, int begin) const {
     const volatile Pair<float>* const from = state_of(head, begin);
@@ -298,36 +318,39 @@ struct KeyTileBlock {
     float x[m][4];
     dots_of_slices<Product>(
         x, v, dy, task.value_slices, busy, [&](int of) { bring_values(of); }, bring_dy);
-    put_tile(dp, wave_stride, 1, x);
+    put_tile(dp + own_gap(), wave_stride, 1, x);
     dots_of_slices<Product>(
         x, k, q, task.key_slices, busy, [&](int of) { bring_keys(of); }, bring_queries);
-    put_tile(s, wave_stride, 1, x);
+    put_tile(s + own_gap(), wave_stride, 1, x);
     __syncthreads();
     if (task.key_slices > 1 && part < task.key_slices) bring_queries(part);
     if (task.value_slices > 1 && part < task.value_slices) bring_dy(part);
-    if (thread < steps) {
-      GradientSums unused;
-      weigh_gradients<Product>(walker, scores, tile.first, tile.rows, s + thread, dp + thread,
-                               wave_stride, unused);
-    }
+    GradientSums unused;
+    weigh_gradients<Product, key_lanes>(walker, scores, tile.first + run_begin,
+                                        tile.rows - run_begin, s + of_run, dp + of_run, wave_stride,
+                                        unused);
     if (has_shift) {
       __syncthreads();
-      for (int query = 0; thread < tile.rows && query < steps; ++query) {
-        shift_sum += dp[thread * wave_stride + query];
-      }
+      const float* const of_key = dp + thread * wave_stride + thread / run_keys * wave_gap;
+      for (int i = 0; thread < tile.rows && i < steps; ++i) shift_sum += of_key[i];
       __syncthreads();
     }
-    if (thread < steps) {
-      const float tau = scores.tau_of(at.query + begin + thread, head, thread < count);
-      for (int key = 0; key < tile.rows; ++key) dp[key * wave_stride + thread] *= tau;
+    if (scores.tau) {
+      const float tau = scores.tau_of(at.query + begin + query, head, query < count);
+#pragma unroll
+      for (int i = 0; i < run_keys; ++i) dp[of_run + i * wave_stride] *= tau;
     }
     __syncthreads();
     if (!busy) return;
-    get_tile(s, wave_stride, 1, x);
+    get_tile(s + own_gap(), wave_stride, 1, x);
     if (part < task.value_slices) mix<Product>(dv[0], x, dy);
-    get_tile(dp, wave_stride, 1, x);
+    get_tile(dp + own_gap(), wave_stride, 1, x);
     if (part < task.key_slices) mix<Product>(dk[0], x, q);
   }
+
+  /// A warp's 16 rows of s and dp are one run of keys. Returns the number of floats in the gaps
+  /// between the runs before it.
+  __device__ __forceinline__ static int own_gap() { return wave_gap * warp_index(); }
 
   /// Stores the gradient of the shift (Scores::decay) of this thread's key. It is the sum of dS
   /// over all keys of the query at the same position, minus `sum`, the sum of dS over the queries
@@ -388,8 +411,8 @@ __global__ void __launch_bounds__(attention_threads,
 }
 
 /// Computes an AttentionBackward op. Walker is the type that applies the op's rule: the state of
-/// one query while its keys are processed one after another (rule_walk.h). `own_gradient` is true
-/// if a gradient of the rule's own tensors is required.
+/// one query while its keys are processed (rule_walk.h). `own_gradient` is true if a gradient of
+/// the rule's own tensors is required.
 template <class Walker>
 void gradients_by_walk(CudaBackend& backend, const AttentionBackward& op,
                        const typename Walker::Tensors& tensors, bool own_gradient = false) {

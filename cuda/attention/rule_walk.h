@@ -6,24 +6,29 @@
 
 /// Shared code of the attention rules other than softmax, which has faster kernels of its own. A
 /// block computes a tile of products q . k as the softmax kernels do and stores it in shared
-/// memory. One thread per query then processes the query's keys one after another, beginning with
-/// the key nearest to the query, and applies the rule's formulas. The weights are read back into
-/// registers for the product with the values. Heads wider than a slice of 64 columns are handled as
-/// in gradients.h. Sums over slices have the same order in every kernel, so every kernel computes
-/// the same bits of a score.
+/// memory. All threads of the block then apply the rule's formulas. The keys of a query are divided
+/// into runs of 16 keys, which begin at multiples of 16. Each run is processed by one thread, which
+/// begins with the key nearest to the query. The runs of a query belong to neighbouring lanes,
+/// which exchange what a run needs to know of the nearer runs, such as the stick that they leave.
+/// The weights are read back into registers for the product with the values. Heads wider than a
+/// slice of 64 columns are handled as in gradients.h. Sums over slices have the same order in every
+/// kernel, so every kernel computes the same bits of a score.
 ///
 /// A rule's file defines a walker, which is the state of one query while its keys are processed.
-/// The walker is derived from Query, which has defaults for the functions that only some rules
-/// need. In both passes, a walker has
+/// All lanes of a query have the same state. Rows of different kernels have different numbers of
+/// lanes, but the runs are the same, so every kernel computes the same bits of a weight. The walker
+/// is derived from Query, which has defaults for the functions that only some rules need. In both
+/// passes, a walker has
 ///   Tensors       a struct of pointers to the rule's own tensors
 ///   start(scores, tensors, entry)
 ///                 Reads the rule's inputs for the query, such as TRA's count bias. `entry` is
 ///                 the index of the query in tensors of shape [query tokens, heads].
 ///   finished()    True if the query needs no further keys.
 /// The forward pass (rule_forward.h) calls
-///   weigh(scores, begin, count, s, stride)
-///                 Replaces the products q . k of the keys begin .. begin + count - 1 by weights.
-///                 s[n * stride] belongs to key begin + n.
+///   weigh<lanes>(run)
+///                 Replaces the scores of this lane's run of keys by weights, which are 0 for keys
+///                 that the query does not see. The other lanes of the query call weigh() for their
+///                 runs at the same time.
 ///   normalized    True if the weights must be divided by their sum, which is known only after
 ///                 the last key. weigh() then returns the factor by which the sum of P v over the
 ///                 keys processed before must be multiplied. After the last key, share() returns
@@ -33,8 +38,14 @@
 /// The backward pass (rule_gradients.h) calls
 ///   start_gradients(tensors, entry)
 ///                 Reads the saved tensors, after start().
-///   gradient<Product>(s, dp)
+///   gradients<Product, lanes>(run, dp)
+///                 Replaces the scores of this lane's run by P, and dP in `dp` by dS. P and dS
+///                 become 0 for keys that the query does not see. Only rules whose weights depend
+///                 on later keys (leftward = true) have this function. Other rules have instead
+///   gradient(s, dp)
 ///                 Returns P and dS of a key that has the score s and dP = dp.
+///   finish_gradients<lanes>()
+///                 Called by all lanes after the last key, so that they can exchange their sums.
 ///   store_gradients(tensors, entry)
 ///                 Stores the gradients of the rule's own tensors.
 ///   state(), resume(state)
@@ -46,11 +57,61 @@ namespace longhand::cuda::walks {
 // slice: columns per slice of a head. steps: number of rows that a thread block processes per step.
 // The rows are keys if the block has a tile of queries, and queries if it has a tile of keys.
 constexpr int slice = 64, steps = 32;
+// Number of keys of a query that one thread processes. In kernels whose blocks have a tile of
+// queries, a step has query_lanes runs of keys. In the kernel whose blocks have a tile of keys, the
+// tile has key_lanes runs.
+constexpr int run_keys = 16;
+constexpr int query_lanes = steps / run_keys, key_lanes = tile_rows / run_keys;
+static_assert(query_lanes * tile_rows == attention_threads);
+static_assert(key_lanes * steps == attention_threads);
 
 /// The weight of a key, and the gradient of its score.
 struct Gradient {
   float p, ds;
 };
+
+/// A run of keys of one query. Bit n of `seen` is set if the query sees key n of the run. scores[n]
+/// is the score of this key, or 0 if the query does not see it.
+struct Run {
+  float scores[run_keys];
+  unsigned seen = 0;
+
+  __device__ __forceinline__ bool sees(int n) const { return (seen >> n & 1) != 0; }
+};
+
+/// Index of this thread's run among the runs of its query. Later runs have keys nearer to the
+/// query.
+template <int lanes>
+__device__ __forceinline__ int run_index() {
+  return static_cast<int>(threadIdx.x) % lanes;
+}
+/// Passes a number along the runs of a query, from the nearest run to the first. Each run changes
+/// the number to combine(number, own), where `own` is the argument of its lane. Returns the number
+/// that reaches this lane's run, and replaces `number` by the number after all runs.
+template <int lanes, class Combine>
+__device__ __forceinline__ float pass_along(float& number, float own, const Combine& combine) {
+  float reached = number;
+#pragma unroll
+  for (int run = lanes - 1; run >= 0; --run) {
+    const float of_run = __shfl_sync(full_warp, own, run, lanes);
+    if (run == run_index<lanes>()) reached = number;
+    number = combine(number, of_run);
+  }
+  return reached;
+}
+/// The sum or the maximum of x over the lanes of a query.
+template <int lanes>
+__device__ __forceinline__ float sum_of_runs(float x) {
+#pragma unroll
+  for (int step = 1; step < lanes; step *= 2) x += __shfl_xor_sync(full_warp, x, step);
+  return x;
+}
+template <int lanes>
+__device__ __forceinline__ float largest_of_runs(float x) {
+#pragma unroll
+  for (int step = 1; step < lanes; step *= 2) x = fmaxf(x, __shfl_xor_sync(full_warp, x, step));
+  return x;
+}
 
 /// The base class of all walkers, each of which is the state of one query. It contains the position
 /// of the query and computes the scores of the keys that the query sees. Rule is the struct of the
@@ -86,6 +147,19 @@ struct Query {
     const float apart = shift - shifts[std::int64_t{key} * scores.heads];
     return fmaf(apart, Rule::unit, product * factor);
   }
+  /// Computes the scores of the keys begin .. begin + count - 1, of which the query may see some.
+  /// s[n * stride] is the product q . k of key begin + n.
+  __device__ Run run_of(const ScoresView& scores, int begin, int count, const float* s,
+                        int stride) const {
+    Run run;
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      const bool seen = n < count && sees(scores, begin + n);
+      run.scores[n] = seen ? score(scores, s[n * stride], begin + n) : 0.0f;
+      run.seen |= seen ? 1u << n : 0;
+    }
+    return run;
+  }
 
   // Defaults for the members that only some of the attention rules define.
   static constexpr bool normalized = false;
@@ -96,6 +170,8 @@ struct Query {
   __device__ void save(const Tensors&, std::int64_t) const {}
   template <class Tensors>
   __device__ void start_gradients(const Tensors&, std::int64_t) {}
+  template <int lanes>
+  __device__ void finish_gradients() {}
   template <class Tensors>
   __device__ void store_gradients(const Tensors&, std::int64_t) const {}
 };
@@ -134,7 +210,10 @@ constexpr int step_entries = steps* Product::stride(slice);
 // has 64 queries, wave_stride if a block has 64 keys.
 constexpr int walk_stride = tile_rows + 1;
 constexpr int wave_stride = steps + 1;
-constexpr int walk_floats = steps * walk_stride, wave_floats = tile_rows * wave_stride;
+// In a block with 64 keys, each run of keys begins `wave_gap` floats later than a tile without gaps
+// would have it. The lanes of a warp, which read from four runs, then access different banks.
+constexpr int wave_gap = 8, wave_run = run_keys * wave_stride + wave_gap;
+constexpr int walk_floats = steps * walk_stride, wave_floats = key_lanes * wave_run;
 
 /// c = a b^T, summed over all slices of the head. a is this warp's rows of the tile `mine`, and b
 /// is the tile `others`. bring_mine and bring_others load one slice at a time into these two tiles

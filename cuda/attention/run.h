@@ -91,6 +91,10 @@ inline std::int64_t ticket_blocks(const CudaBackend& backend, std::int64_t tiles
 void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t inner,
             const Target& result);
 
+/// Sums parts[s * result.size() + i] over all s < slices. The sums replace the values of `result`
+/// or, if result.add is set, are added to them.
+void add_slices(CudaBackend& backend, const float* parts, int slices, const Target& result);
+
 /// Returns the dot product x . (y + residue) of each row and head, [rows, heads]. Entries of x are
 /// first rounded as the products of the math mode round them. `residue`, the rounding error of y,
 /// may be empty.

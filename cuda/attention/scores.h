@@ -25,6 +25,8 @@ struct ScoresView {
   // heads: number of query heads. group: number of query heads per key head.
   std::int32_t heads = 1, group = 1;
   bool causal = true;  // false: every query sees every key of its segment
+  // false: a query sees only the keys before its own position (kernels for gradients only)
+  bool own_key = true;
 
   /// The multiplier tau of the scores of a query's row. Returns 1 if the scores have no multiplier,
   /// or if there is no such row (`there` is false).
@@ -41,8 +43,11 @@ struct ScoresView {
     return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }
   /// The position of a segment's first query. Without a causal mask, the queries are treated as if
-  /// they came after the last key. A causal mask then shows every key to every query.
-  __device__ int offset(const SegmentView& at) const { return causal ? at.offset() : at.keys; }
+  /// they came after the last key. A causal mask then shows every key to every query. If a query
+  /// does not see its own key, the queries are treated as if they were one position earlier.
+  __device__ int offset(const SegmentView& at) const {
+    return causal ? at.offset() - (own_key ? 0 : 1) : at.keys;
+  }
   /// The first key visible to the query at position p.
   __device__ int first_key(int p) const {
     return window > 0 && p + 1 > window ? static_cast<int>(p + 1 - window) : 0;
@@ -181,27 +186,25 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// Loads the values of ChaCAL, (1 - g) v + g y, into the first `count` rows of the tile, where g is
-/// gamma of the head. The other rows become 0. Row r of the tile reads row `row` + r of v.
-/// finished(y, r, column) loads eight entries of the output y for row r of the tile. It leaves them
-/// 0 if no output must be added to this row.
-template <class Product, int slice, class Finished>
-__device__ __forceinline__ void stage_chacal(typename Product::Element* tile, int rows,
-                                             const HeadsView& v, std::int64_t row, int count,
-                                             int head, int first, float g, Finished finished) {
+/// Loads rows that must be computed into the first `count` rows of the tile. The other rows become
+/// 0. compute(x, r, column) sets x to the eight entries of row r of the tile that begin at column
+/// `column` of the head.
+template <class Product, int slice, class Compute>
+__device__ __forceinline__ void stage_computed(typename Product::Element* tile, int rows, int count,
+                                               int first, const Compute& compute) {
   constexpr int pieces = slice / 8;
   for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
     const int r = i / pieces, c = i % pieces * 8;
-    float u[8] = {};
-    if (r < count) {
-      float y[8] = {};
-      load_eight(u, v, row + r, head, first + c);
-      finished(y, r, first + c);
-#pragma unroll
-      for (int j = 0; j < 8; ++j) u[j] = (1 - g) * u[j] + g * y[j];
-    }
-    store_eight<Product>(tile + r * Product::stride(slice) + c, u);
+    float x[8] = {};
+    if (r < count) compute(x, r, first + c);
+    store_eight<Product>(tile + r * Product::stride(slice) + c, x);
   }
+}
+
+/// Replaces eight values v of ChaCAL by (1 - g) v + g y, where g is gamma of the head.
+__device__ __forceinline__ void add_outputs(float (&v)[8], const float (&y)[8], float g) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) v[j] = (1 - g) * v[j] + g * y[j];
 }
 
 template <int n>

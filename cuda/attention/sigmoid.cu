@@ -20,15 +20,14 @@ struct SigmoidWalker : Query<Sigmoid> {
     log_count = log2f(static_cast<float>(position + 1 - scores.first_key(position)));
   }
 
-  __device__ void weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
-    for (int key = 0; key < count; ++key) {
-      float& x = s[key * stride];
-      x = sees(scores, begin + key) ? Sigmoid::weight(score(scores, x, begin + key) - log_count)
-                                    : 0.0f;
+  template <int lanes>
+  __device__ void weigh(Run& run) const {
+#pragma unroll
+    for (int n = 0; n < run_keys; ++n) {
+      run.scores[n] = run.sees(n) ? Sigmoid::weight(run.scores[n] - log_count) : 0.0f;
     }
   }
 
-  template <class Product>
   __device__ Gradient gradient(float s, float dp) {
     const float p = Sigmoid::weight(s - log_count);
     return {p, Sigmoid::gradient(p, dp)};

@@ -24,24 +24,57 @@ struct StickWalker : Query<Stick> {
   __device__ void start(const ScoresView&, const Tensors&, std::int64_t) { left = 1; }
   __device__ bool finished() const { return left < Stick::spent; }
 
-  __device__ void weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
-    for (int key = count - 1; key >= 0; --key) {
-      float& x = s[key * stride];
-      x = sees(scores, begin + key) ? Stick::weigh(score(scores, x, begin + key), left) : 0.0f;
+  /// Each lane first breaks a stick of length 1 for its run of keys. The weights are then
+  /// multiplied by the length of the stick that reaches the run.
+  template <int lanes>
+  __device__ void weigh(Run& run) {
+    float kept = 1;
+#pragma unroll
+    for (int n = run_keys - 1; n >= 0; --n) {
+      run.scores[n] = run.sees(n) ? Stick::weigh(run.scores[n], kept) : 0.0f;
     }
+    const float reached = stick_at_run<lanes>(kept);
+#pragma unroll
+    for (float& weight : run.scores) weight *= reached;
+  }
+  /// The length of the stick that reaches this lane's run, of which the run leaves the share
+  /// `kept`.
+  template <int lanes>
+  __device__ float stick_at_run(float kept) {
+    return pass_along<lanes>(left, kept, [](float length, float share) { return length * share; });
   }
 
   __device__ void start_gradients(const Tensors& tensors, std::int64_t entry) {
     rest = tensors.row_dots[entry];
   }
   /// P is rounded as the product P v rounds it. Stick::gradient() explains why.
-  template <class Product>
-  __device__ Gradient gradient(float s, float dp) {
-    // If almost no weight is left for the remaining keys, `rest` is only a rounding error.
-    if (finished()) rest = 0;
-    const auto broken = Stick::broken(s);
-    const float p = to_float(Product::element(Stick::weigh(broken, left)));
-    return {p, Stick::gradient(broken.taken, p, dp, rest)};
+  template <class Product, int lanes>
+  __device__ void gradients(Run& run, float (&dp)[run_keys]) {
+    // taken: the share of a key in the stick that reaches it; before: the share of the stick at the
+    // beginning of the run that reaches this key
+    float taken[run_keys], before[run_keys], kept = 1;
+#pragma unroll
+    for (int n = run_keys - 1; n >= 0; --n) {
+      const auto broken = Stick::broken(run.scores[n]);
+      before[n] = kept;
+      taken[n] = run.sees(n) ? broken.taken : 0.0f;
+      run.scores[n] = run.sees(n) ? Stick::weigh(broken, kept) : 0.0f;
+    }
+    const float reached = stick_at_run<lanes>(kept);
+    float sum = 0;
+#pragma unroll
+    for (int n = run_keys - 1; n >= 0; --n) {
+      run.scores[n] = to_float(Product::element(run.scores[n] * reached));
+      sum += run.scores[n] * dp[n];
+    }
+    float rest_here =
+        pass_along<lanes>(rest, sum, [](float all, float of_run) { return all - of_run; });
+#pragma unroll
+    for (int n = run_keys - 1; n >= 0; --n) {
+      // If almost no weight is left for the remaining keys, the rest is only a rounding error.
+      if (before[n] * reached < Stick::spent) rest_here = 0;
+      dp[n] = Stick::gradient(taken[n], run.scores[n], dp[n], rest_here);
+    }
   }
 
   __device__ Pair<float> state() const { return {left, rest}; }

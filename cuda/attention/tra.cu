@@ -1,4 +1,7 @@
 #include "core/rules/tra.h"
+
+#include <limits>
+
 #include "cuda/attention/inspect.h"
 #include "cuda/attention/rule_forward.h"
 #include "cuda/attention/rule_gradients.h"
@@ -34,31 +37,43 @@ struct TraWalker : Query<Tra> {
   float level = 0, total = 0;
   // Backward pass. log_denominator: saved by the forward pass. d: the dot product
   // dy . (y + residue), where residue is the rounding error of y. bias_gradient: the gradient of
-  // the query's count_bias, summed over the keys so far.
+  // the query's count_bias, summed over the keys that this lane has processed so far.
   float log_denominator = 0, d = 0, bias_gradient = 0;
 
   __device__ void start(const ScoresView&, const Tensors& tensors, std::int64_t entry) {
     bias = tensors.count_bias[entry] * log2_of_e;
   }
 
-  __device__ float weigh(const ScoresView& scores, int begin, int count, float* s, int stride) {
-    float top = level;
-    for (int key = count - 1; key >= 0; --key) {
-      float& x = s[key * stride];
-      const bool first = positive == 0;
-      x = sees(scores, begin + key) ? score(scores, x, begin + key) : 0.0f;
-      x = Tra::logit(x, bias, positive);
-      if (positive > 0) top = first ? x : fmaxf(top, x);
+  template <int lanes>
+  __device__ float weigh(Run& run) {
+    const bool first = positive == 0;
+    float count = count_at_run<lanes>(run), top = -std::numeric_limits<float>::infinity();
+#pragma unroll
+    for (int n = run_keys - 1; n >= 0; --n) {
+      run.scores[n] = Tra::logit(run.scores[n], bias, count);
+      top = fmaxf(top, run.scores[n]);
     }
-    const float shrink = power_of_two(level - top);
+    top = largest_of_runs<lanes>(top);
+    top = positive == 0 ? level : first ? top : fmaxf(level, top);
+    const float shrink = first ? 1.0f : power_of_two(level - top);
     level = top;
-    total *= shrink;
-    for (int key = 0; key < count; ++key) {
-      float& x = s[key * stride];
+    float sum = 0;
+#pragma unroll
+    for (float& x : run.scores) {
       x = power_of_two(x - level);
-      total += x;
+      sum += x;
     }
+    total = total * shrink + sum_of_runs<lanes>(sum);
     return shrink;
+  }
+  /// The number of positive scores of the keys after this lane's run. Adds those of all runs to
+  /// `positive`. A key that the query does not see has the score 0.
+  template <int lanes>
+  __device__ float count_at_run(const Run& run) {
+    float own = 0;
+#pragma unroll
+    for (const float x : run.scores) own += x > 0 ? 1.0f : 0.0f;
+    return pass_along<lanes>(positive, own, [](float all, float more) { return all + more; });
   }
   __device__ float share() const { return positive == 0 ? 0.0f : 1.0f / total; }
   __device__ void save(const Tensors& tensors, std::int64_t entry) const {
@@ -70,13 +85,21 @@ struct TraWalker : Query<Tra> {
     d = tensors.row_dots[entry];
     log_denominator = tensors.log_denominator[entry];
   }
-  template <class Product>
-  __device__ Gradient gradient(float s, float dp) {
-    const float logit = Tra::logit(s, bias, positive);
-    const float p = power_of_two(logit - log_denominator * log2_of_e);
-    const float ds = Tra::gradient(logit, log_denominator, p, dp, d);
-    bias_gradient += ds * positive;
-    return {p, ds};
+  template <class Product, int lanes>
+  __device__ void gradients(Run& run, float (&dp)[run_keys]) {
+    float count = count_at_run<lanes>(run);
+#pragma unroll
+    for (int n = run_keys - 1; n >= 0; --n) {
+      const float logit = Tra::logit(run.scores[n], bias, count);
+      const float p = power_of_two(logit - log_denominator * log2_of_e);
+      dp[n] = Tra::gradient(logit, log_denominator, p, dp[n], d);
+      bias_gradient += dp[n] * count;
+      run.scores[n] = p;
+    }
+  }
+  template <int lanes>
+  __device__ void finish_gradients() {
+    bias_gradient = sum_of_runs<lanes>(bias_gradient);
   }
   __device__ void store_gradients(const Tensors& tensors, std::int64_t entry) const {
     float* const to = tensors.dcount_bias;

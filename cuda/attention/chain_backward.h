@@ -1,49 +1,61 @@
+#pragma once
+
 #include <algorithm>
 
-#include "core/contract/chacal.h"
 #include "cuda/attention/gradients.h"
 #include "cuda/attention/tickets.h"
 
-/// Solves ChaCAL's backward system (I - g P-)^T W = dy, where g is gamma, and P- is the part of P
-/// below the diagonal. A block computes 64 rows of W for one query head:
-///   B_j = sum_(i > j) P_ij W_i;  W_j = dy_j + g B_j.
+/// Solves the transposed systems of the backward passes of ChaCAL and DeltaFormer. A block computes
+/// 64 rows of the solution W for one query head:
+///   ChaCAL       B_j = sum_(i > j) P_ij W_i;  W_j = dy_j + g B_j, where g is gamma.
+///   DeltaFormer  B_j = sum_(i > j) P_ij g_i W_i;  W_j = dy_j + B_j, where g_i is the gain of row
+///   i.
 /// It processes the tiles of later queries, beginning with the last tile, whose rows of W are
 /// finished first. The terms of later tiles are added to B by products. The terms of the block's
-/// own rows are added by substitution from the last row to the first. The block also computes its
-/// part of
+/// own rows are added by substitution from the last row to the first. For ChaCAL, the block also
+/// computes its part of
 ///   dgamma = sum_j (B_j . y_j - A_j . v_j), where A_j = B_j + P_jj W_j.
-/// W is stored in f32. The other gradients are then computed as for softmax attention, with W
-/// instead of dy.
+/// W is stored in f32. For DeltaFormer, it is also the gradient of v. The other gradients are then
+/// computed as for softmax attention, with W instead of dy.
 namespace longhand::cuda {
-namespace {
 
-struct ChacalTask {
+enum class Chain { chacal, deltaformer };
+
+struct ChainTask {
   ScoresView scores;
-  HeadsView v = {}, y = {}, dy = {}, w = {};
-  const float *log_sum = nullptr, *gamma = nullptr;
+  HeadsView dy = {}, w = {};
+  const float* log_sum = nullptr;
+  // ChaCAL only. dgamma: partial sums, [tile slots (see tile_slots()), heads, slices]
+  HeadsView v = {}, y = {};
+  const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
-  float* dgamma = nullptr;  // partial sums, [tile slots (see tile_slots()), heads, slices]
+  float* dgamma = nullptr;
+  // DeltaFormer only. gain: the gains, [rows, heads]; dv: the gradient of v, may be empty
+  const float* gain = nullptr;
+  HeadsView dv = {};
   std::int32_t key_slices = 1, value_slices = 1;
   std::int32_t* progress = nullptr;
 };
 
 template <class Product, int slice>
-constexpr std::size_t chacal_backward_bytes = std::max(sizeof(typename Product::Element) * 2 *
-                                                           tile_rows * Product::stride(slice),
-                                                       substitution_bytes<slice>);
+constexpr std::size_t chain_backward_bytes = std::max(sizeof(typename Product::Element) * 2 *
+                                                          tile_rows * Product::stride(slice),
+                                                      substitution_bytes<slice>);
 
-/// A thread block that computes W, the solution of ChaCAL's backward system, for the rows of one
-/// tile of keys. Its steps are member functions, in the order in which run() calls them.
-template <class Product, int slice>
-struct ChacalBlock {
+/// A thread block that computes W, the solution of the transposed system, for the rows of one tile
+/// of keys. Its steps are member functions, in the order in which run() calls them.
+template <class Product, int slice, Chain chain>
+struct ChainBlock {
   using Element = typename Product::Element;
+  static constexpr bool chacal = chain == Chain::chacal;
   static constexpr int n = slice / 8, m = tile_rows / 8, stride = Product::stride(slice);
   using Weights = float[m][4];
   struct Shared {
     float factors[tile_rows], log_sums[tile_rows], sums[32];
+    float gains[chacal ? 1 : tile_rows];
   };
 
-  const ChacalTask& task;
+  const ChainTask& task;
   const ScoresView& scores;
   Shared& shared;
   const SegmentView& at;
@@ -54,13 +66,12 @@ struct ChacalBlock {
   Element *const k, *const q;
   const int warp, row;  // row: index of this thread's first key in the tile
   const bool busy;      // false if the warp has no key
-  const float g;
+  const float g;        // ChaCAL's gamma for this head; 1 for DeltaFormer
   const std::int64_t first_row;
   const float first_shift;  // shift (Scores::decay) of the tile's first key
 
-  __device__ __forceinline__ ChacalBlock(const ChacalTask& of, Shared& in,
-                                         const SegmentView& segment, int first_of, int of_head,
-                                         int of_part)
+  __device__ __forceinline__ ChainBlock(const ChainTask& of, Shared& in, const SegmentView& segment,
+                                        int first_of, int of_head, int of_part)
       : task(of),
         scores(of.scores),
         shared(in),
@@ -76,14 +87,14 @@ struct ChacalBlock {
         warp(warp_index()),
         row(16 * warp + lane_row()),
         busy(16 * warp < rows),
-        g(task.gamma[head * task.gamma_step]),
+        g(chacal ? task.gamma[head * task.gamma_step] : 1.0f),
         first_row(at.query + first),
         first_shift(scores.shift_of(at.key + first, head)) {}
 
-  /// Computes this tile of W, the solution of the triangular system of ChaCAL's backward pass, and
-  /// stores the tile's part of dgamma. `done` points into the array `progress` (tickets.h), to a
-  /// word that becomes 1 when this tile of W is finished. The words of the later tiles follow this
-  /// word.
+  /// Computes this tile of W, the solution of the triangular system, and stores it. For ChaCAL,
+  /// also stores the tile's part of dgamma. `done` points into the array `progress` (tickets.h), to
+  /// a word that becomes 1 when this tile of W is finished. The words of the later tiles follow
+  /// this word.
   __device__ __forceinline__ void run(const std::int32_t* done, float* dgamma) const {
     float b[n][4], shift[2];
     load_shifts(shift);
@@ -146,13 +157,16 @@ struct ChacalBlock {
     const std::int64_t token = at.query + begin + r;
     shared.factors[r] = scores.scale * scores.tau_of(token, head, r < count) * log2_of_e;
     shared.log_sums[r] = 0;
+    if (!chacal) shared.gains[r] = r < count ? task.gain[token * scores.heads + head] : 0.0f;
     if (r < count) {
       const float own_shift = scores.shift_of(at.key + begin + r, head) - first_shift;
       shared.log_sums[r] = (task.log_sum[token * scores.heads + head] - own_shift) * log2_of_e;
     }
   }
 
-  /// Replaces the products k . q in p by the attention weights P.
+  /// Replaces the products k . q in p by the attention weights P. For DeltaFormer, the weights of a
+  /// query are multiplied by its gain, and the weight of its own key has no meaning and is not
+  /// used.
   __device__ __forceinline__ void weigh(Weights& p, const float (&shift)[2], int begin,
                                         int count) const {
 #pragma unroll
@@ -161,14 +175,15 @@ struct ChacalBlock {
       for (int e = 0; e < 4; ++e) {
         const int r = 8 * c + 2 * lane_column() + e % 2, key = first + row + 8 * (e / 2);
         p[c][e] = power_of_two(p[c][e] * shared.factors[r] - shared.log_sums[r] - shift[e / 2]);
+        if (!chacal) p[c][e] *= shared.gains[r];
         if (r >= count || begin + r < key) p[c][e] = 0;
       }
     }
   }
 
-  /// Computes the tile's rows of W, the solution of ChaCAL's backward system. For each key j, b is
-  /// the sum of P_ij W_i over the queries i of later tiles. p contains the weights of the tile's
-  /// own queries. Stores W and this block's part of dgamma.
+  /// Computes the tile's rows of W. b contains the terms of the sums B_j whose queries are in later
+  /// tiles. p contains the weights of the tile's own queries. Stores W and, for ChaCAL, this
+  /// block's part of dgamma.
   __device__ __forceinline__ void solve(const float (&b)[n][4], const Weights& p,
                                         float* dgamma) const {
     float* const sums = shared_memory<float>();
@@ -186,7 +201,7 @@ struct ChacalBlock {
 #pragma unroll
           for (int c = 0; c < m; ++c) {
             links[(8 * c + c0) * links_stride + r] = p[c][2 * i + j];
-            if (8 * c + c0 == r) diagonal[r] = p[c][2 * i + j];
+            if (chacal && 8 * c + c0 == r) diagonal[r] = p[c][2 * i + j];
           }
         }
       }
@@ -197,22 +212,25 @@ struct ChacalBlock {
     for (int i = static_cast<int>(threadIdx.x); i < rows * slice; i += attention_threads) {
       const int r = i / slice, c = i % slice;
       if (column + c < task.w.width) {
-        store_one(task.w, first_row + r, head, column + c, sums[r * sums_stride<slice> + c]);
+        const float w_r = sums[r * sums_stride<slice> + c];
+        store_one(task.w, first_row + r, head, column + c, w_r);
+        if (!chacal && task.dv) store_one(task.dv, at.key + first + r, head, column + c, w_r);
       }
     }
+    if (!chacal) return;
     gamma_sum = block_sum(gamma_sum, shared.sums);
     if (threadIdx.x == 0) *dgamma = gamma_sum;
   }
 
-  /// Solves W_s = dy_s + gamma sum_(i > s) P_is W_i for the rows s of one tile, from the last row
-  /// to the first. On entry, row s of `sums` contains the terms of the sum whose rows i are in
-  /// later tiles. The function adds the terms of the tile's own rows i, with P_is = links[i][s],
-  /// and replaces row s by W_s. Each thread handles one column and returns its part of dgamma.
+  /// Solves W_s = dy_s + g B_s for the rows s of one tile, from the last row to the first. On
+  /// entry, row s of `sums` contains the terms of the sum B_s whose rows i are in later tiles. The
+  /// function adds the terms links[i][s] W_i of the tile's own rows i, and replaces row s by W_s.
+  /// Each thread handles one column and returns its part of dgamma, which is 0 for DeltaFormer.
   __device__ __forceinline__ float substitute_back(float* sums, const float* links,
                                                    const float* diagonal) const {
     const int own_column = static_cast<int>(threadIdx.x);
     float gamma_sum = 0;
-    if (own_column >= slice || column + own_column >= task.v.width) return gamma_sum;
+    if (own_column >= slice || column + own_column >= task.w.width) return gamma_sum;
     for (int panel = (rows - 1) / 16 * 16; panel >= 0; panel -= 16) {
       float own[16];
 #pragma unroll
@@ -229,9 +247,11 @@ struct ChacalBlock {
         const std::int64_t token = first_row + panel + s;
         const int c = column + own_column;
         const float w_s = load_one(task.dy, token, head, c) + g * own[s];
-        const float a = own[s] + diagonal[panel + s] * w_s;
-        gamma_sum += own[s] * load_one(task.y, token, head, c) -
-                     a * load_one(task.v, at.key + first + panel + s, key_head, c);
+        if constexpr (chacal) {
+          const float a = own[s] + diagonal[panel + s] * w_s;
+          gamma_sum += own[s] * load_one(task.y, token, head, c) -
+                       a * load_one(task.v, at.key + first + panel + s, key_head, c);
+        }
         const float* const link = links + (panel + s) * links_stride + panel;
 #pragma unroll
         for (int r = 0; r < s; ++r) own[r] += link[r] * w_s;
@@ -242,11 +262,12 @@ struct ChacalBlock {
   }
 };
 
-template <class Product, int slice>
+template <class Product, int slice, Chain chain>
 __global__ void __launch_bounds__(
-    attention_threads, blocks_on(120, budgeted_blocks(3, chacal_backward_bytes<Product, slice>)))
-    chacal_backward_kernel(ChacalTask task) {
-  __shared__ typename ChacalBlock<Product, slice>::Shared shared;
+    attention_threads, blocks_on(120, budgeted_blocks(3, chain_backward_bytes<Product, slice>)))
+    chain_backward_kernel(ChainTask task) {
+  using Block = ChainBlock<Product, slice, chain>;
+  __shared__ typename Block::Shared shared;
   const SegmentsView& segments = task.scores.segments;
   const int heads = task.scores.heads, parts = task.value_slices;
   const int ranks = most_tiles(segments.key_length, segments.count);
@@ -260,75 +281,32 @@ __global__ void __launch_bounds__(
     const std::int64_t slot = at.key / tile_rows + next.segment + tile;
     const std::int64_t own = (slot * heads + next.head) * parts + next.slice;
     std::int32_t* const done = task.progress + 1 + own;
-    ChacalBlock<Product, slice>(task, shared, at, tile * tile_rows, next.head, next.slice)
-        .run(done, task.dgamma + own);
+    Block(task, shared, at, tile * tile_rows, next.head, next.slice)
+        .run(done, Block::chacal ? task.dgamma + own : nullptr);
     publish(done);
   }
 }
 
-}  // namespace
+/// Launches chain_backward_kernel. The caller has set the members of `task` that describe its
+/// operation. `slots` is the number of tile slots (see tile_slots()).
+template <class Product, int slice, Chain chain>
+void launch_chain_backward(CudaBackend& backend, ChainTask task, std::int64_t slots) {
+  task.key_slices = slices(task.scores.q.width, slice);
+  task.value_slices = slices(task.w.width, slice);
+  const std::int64_t tiles = slots * task.scores.heads * task.value_slices;
+  const Tensor progress(backend, {progress_words(slots, task.scores.heads, task.value_slices)},
+                        DType::i32);
+  backend.stream().zero(progress.address(), progress.bytes());
+  task.progress = progress.data<std::int32_t>();
+  launch(backend.stream(), ticket_blocks(backend, tiles), attention_threads,
+         chain_backward_bytes<Product, slice>, &chain_backward_kernel<Product, slice, chain>, task);
+}
 
-void run(CudaBackend& backend, const ChacalBackward& op) {
-  const Scores& scores = op.scores;
-  const std::int64_t rows = scores.q.data.rows(), count = scores.queries.count();
-  const std::int64_t heads = scores.q.heads, v_width = op.v.width;
-  const Tensor w(backend, {rows, heads * v_width}, DType::f32);
-  const Heads w_heads{w, 0, heads, v_width};
-  const std::int32_t gamma_step = op.gamma.size() == 1 ? 0 : 1;
-  const float *const gamma = op.gamma.data<float>(), *const log_sum =
-                                                         op.log_denominator.data<float>();
-
-  visit_product(
-      backend.math(scores.math), scores.q.data.dtype(), std::max(scores.q.width, v_width),
-      [&](auto product, auto size) {
-        using Kind = decltype(product);
-        constexpr int slice = decltype(size)::value;
-        ChacalTask task{.scores = view(scores),
-                        .v = view(op.v),
-                        .y = view(op.y),
-                        .dy = view(op.dy),
-                        .w = view(w_heads),
-                        .log_sum = log_sum,
-                        .gamma = gamma,
-                        .gamma_step = gamma_step,
-                        .key_slices = slices(scores.q.width, slice),
-                        .value_slices = slices(v_width, slice)};
-        const std::int64_t slots = tile_slots(rows, count, tile_rows), parts = task.value_slices;
-        const Tensor progress(backend, {progress_words(slots, heads, parts)}, DType::i32);
-        const Tensor dgamma(backend, {std::max<std::int64_t>(1, slots * heads * parts)},
-                            DType::f32);
-        backend.stream().zero(progress.address(), progress.bytes());
-        // Some tile slots (see tile_slots()) have no tile, so no block writes their partial sums of
-        // dgamma. These must be 0.
-        backend.stream().zero(dgamma.address(), dgamma.bytes());
-        task.progress = progress.data<std::int32_t>();
-        task.dgamma = dgamma.data<float>();
-        launch(backend.stream(), ticket_blocks(backend, slots * heads * parts), attention_threads,
-               chacal_backward_bytes<Kind, slice>, &chacal_backward_kernel<Kind, slice>, task);
-        if (!op.dgamma) return;
-        if (gamma_step == 0) {
-          add_up(backend.stream(), task.dgamma, slots * heads, parts, op.dgamma);
-        } else {
-          add_up(backend.stream(), task.dgamma, slots, parts, op.dgamma);
-        }
-      });
-
-  // dS_ij is P_ij (dP_ij - D_i). dP_ij is the product of W_i, the solution of ChaCAL's backward
-  // system, with the value of key j. D_i = W_i . y_i must equal the sum of P_ij dP_ij over j. W is
-  // stored in f32, but the products for dP round it, so row_dots() rounds it in the same way.
-  Math math = backend.math(scores.math);
-  if (math != Math::exact && scores.q.data.dtype() == DType::bf16) math = Math::bf16;
-  const Tensor dots = row_dots(backend, math, w_heads, op.y);
-  attention_gradients(backend, backend.math(scores.math), scores, op.dq, op.dk, op.dv, op.dscores,
-                      op.sink, op.dsink,
-                      {.scores = view(scores),
-                       .v = view(op.v),
-                       .y = view(op.y),
-                       .dy = view(w_heads),
-                       .log_sum = log_sum,
-                       .row_dots = dots.data<float>(),
-                       .gamma = gamma,
-                       .gamma_step = gamma_step});
+/// The math mode in which products round the rows of W. bf16 tensors use the bf16 product in all
+/// modes except exact.
+inline Math rounding_of(CudaBackend& backend, const Scores& scores) {
+  const Math math = backend.math(scores.math);
+  return math != Math::exact && scores.q.data.dtype() == DType::bf16 ? Math::bf16 : math;
 }
 
 }  // namespace longhand::cuda
