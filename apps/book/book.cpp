@@ -100,7 +100,8 @@ class Book {
       for (std::size_t i = 0; i < chapters_[part].size(); ++i) chapter(part, i);
     }
     mechanism_pages();
-    training_page("flip_flop", "Flip-Flop, trained in this page");
+    computing_page("flip_flop", "Flip-Flop, trained in this page");
+    computing_page("tape", "Backpropagation by hand");
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
@@ -112,6 +113,7 @@ class Book {
       save(file, read(fs::path("apps/book") / file));
     }
     save("live/longhand.js", read("apps/wasm/longhand.js"));
+    save("live/page.js", read("apps/book/live/page.js"));
     if (!options_.module.empty()) {
       save("live/longhand.wasm.js", read_text(options_.module, largest_module));
     }
@@ -388,9 +390,8 @@ class Book {
     }
   }
 
-  /// A page that trains models in the reader's browser. Its text and its script are in
-  /// apps/book/live/.
-  void training_page(const std::string& name, const std::string& title) {
+  /// A page that computes in the reader's browser. Its text and its script are in apps/book/live/.
+  void computing_page(const std::string& name, const std::string& title) {
     const fs::path from = fs::path("apps/book/live") / name, file = text("live/", name, ".html");
     std::string content = read(from.string() + ".html");
     for (const std::string& script :
@@ -400,7 +401,7 @@ class Book {
     }
     save(text("live/", name, ".js"), read(from.string() + ".js"));
     page(file, {.title = title}, content, title);
-    training_pages_.emplace_back(file.generic_string(), title);
+    computing_pages_.emplace_back(file.generic_string(), title);
   }
 
   static std::string link_list(const std::vector<std::pair<std::string, std::string>>& links) {
@@ -437,7 +438,7 @@ class Book {
             "Every operation that longhand trains with: its formula, how its derivative follows, "
             "the "
             "plain loop that computes it and what this machine found when it checked both.");
-    content += "<h2>Train in the browser</h2>\n" + link_list(training_pages_);
+    content += "<h2>Pages that compute</h2>\n" + link_list(computing_pages_);
     content += "<h2>A course for students</h2>\n" + chapter_list("course") +
                "<h2>The mathematics</h2>\n" + chapter_list("math") +
                "<p><a href=\"more/exercises.html\">Exercises</a>, with a command that says "
@@ -473,7 +474,7 @@ class Book {
   std::map<std::string, std::string> titles_;  // key: "PART/CHAPTER"; value: the chapter's title
   std::vector<Mechanism> mechanisms_;
   std::vector<std::pair<std::string, std::string>>
-      training_pages_;  // pages that compute, and their titles
+      computing_pages_;  // pages that compute, and their titles
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;
   Json::Array search_;

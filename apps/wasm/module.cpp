@@ -3,6 +3,7 @@
 #include <string>
 
 #include "apps/derivative_check.h"
+#include "apps/wasm/graph.h"
 #include "apps/wasm/session.h"
 #include "core/contract/matmul.h"
 #include "core/cpu/isa.h"
@@ -18,6 +19,7 @@
 ///   evaluate    changes, samples                   Session::evaluate
 ///   look        prompt                             Session::look
 ///   derivative  expression, typed, by, from, to    check_derivative
+///   graph       inputs, steps                      differentiate
 ///   multiply    size, times                        products of square matrices, to be timed
 namespace longhand::app {
 namespace {
@@ -80,6 +82,7 @@ Json answer(const Json& request) {
   }
   if (name == "look") return opened().look(request["prompt"].string());
   if (name == "derivative") return derivative(request);
+  if (name == "graph") return differentiate(request["inputs"], request["steps"]);
   if (name == "multiply") return multiply(request);
   fail("unknown request ", name);
 }

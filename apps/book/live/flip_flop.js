@@ -9,7 +9,6 @@ const kinds = [
 ];
 // Number of test samples for each length, so that each length has about the same number of tokens.
 const lengths = [{times: 1, samples: 100}, {times: 2, samples: 50}, {times: 4, samples: 25}, {times: 8, samples: 13}];
-const element = id => document.getElementById(id);
 
 // The config.ini of a training.
 function configuration(kind, math) {
@@ -17,15 +16,6 @@ function configuration(kind, math) {
 [model]\nwidth = 32\nlayers = 2\nheads = ${kind.heads}\npositions = ${kind.positions}\n
 [training]\nsteps = ${steps}\nbatch = 16\nrate = 3e-3\nwarm_up = 20\n
 [compute]\nmath = ${math}\n`;
-}
-
-function make(name, attributes = {}, ...children) {
-  const made = name.startsWith("svg:")
-    ? document.createElementNS("http://www.w3.org/2000/svg", name.slice(4))
-    : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
 }
 
 const percent = share => (100 * share).toFixed(1) + " %";
@@ -115,7 +105,7 @@ function showHeads() {
       make("p", {}, `After ${kind.step} steps it predicts `, make("strong", {}, view.classes[best]), ` with ${percent(shares[best])}.`),
       ...view.heads.map(head => headRow(kind, view, head)));
   });
-  element("heads").replaceChildren(choose, ...blocks);
+  element("heads").replaceChildren(choose, make("div", {id: "views"}, ...blocks));
 }
 
 async function look(kind) {
@@ -200,15 +190,9 @@ function stop() {
 }
 
 for (const kind of kinds) Object.assign(kind, {step: 0, loss: null, losses: [], scores: []});
-element("live").hidden = false;
+openPage();
 legend();
 showScores();
-if (typeof longhandModule === "undefined") {
-  element("train").disabled = true;
-  element("missing").hidden = false;
-  element("missing").textContent =
-    "This copy of the book has no WebAssembly module: run scripts/wasm.sh in a checkout of longhand, then write the book again.";
-}
 element("train").addEventListener("click", start);
 element("stop").addEventListener("click", stop);
 element("typed").addEventListener("input", () => {
