@@ -50,7 +50,7 @@ string(JOIN "|" longhand_wasm_excludes
        "/core/(crc32c|sha256|folder|mapped_file|gguf.*|safetensors.*|npy|numbers|tensor_file|table_file|zip.*)\\.cpp$"
        "/autograd/catalog/" "/nn/(families|text)/" "/nn/ranks/(mpi|nccl|plugin|threads|watch)"
        "/nn/models/(gguf|hugging|peft|llama_form|sampling)"
-       "/nn/training/(checkpoint|fingerprints|memory_estimate|prefetcher|recorded|run_check|step_trace|trainer|unread)"
+       "/nn/training/(checkpoint|fingerprints|memory_estimate|prefetcher|recorded|run_check|step_trace|stop_signals|trainer|unread)"
        "/tasks/(all_tasks|boxes|conversation|own|record_file|task_files|text|tokens|words)")
 
 # longhand_library(NAME [DEPENDS libraries...] [APART files...]): defines the library longhand::NAME of

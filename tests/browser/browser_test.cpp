@@ -201,6 +201,27 @@ void train_in_book(Chromium& browser, const View& view, const fs::path& book) {
   look_over(browser, view, "file://" + book.string());
 }
 
+/// Walks the tape of the book's page and changes an input.
+void walk_tape(Chromium& browser, const View& view, const fs::path& book) {
+  browser.open("file://" + (book / view.page).string(), view.width, 800, view.dark);
+  expect(browser.wait_for("result !== null"), view, "nothing is computed");
+  browser.evaluate("for (let i = 0; i < 6; ++i) document.getElementById('next').click()");
+  expect(browser
+             .evaluate("document.querySelectorAll('#graph .derivative').length === 11 && "
+                       "[...document.querySelectorAll('#graph .derivative')].every(d => "
+                       "d.textContent.includes('='))")
+             .boolean(),
+         view, "after six records a derivative is missing");
+  browser.evaluate(
+      "(() => { const f = document.getElementById('of-x'); f.value = -1.5; "
+      "f.dispatchEvent(new Event('input')); })()");
+  expect(browser.wait_for("result.values.x === -1.5"), view, "a changed input changes nothing");
+  const Json worst =
+      browser.evaluate("Math.max(...result.numbers.map(n => Math.abs(n.derivative - n.quotient)))");
+  expect(worst.number() < 1e-6, view, "a derivative is off by " + worst.dump());
+  look_over(browser, view, "file://" + book.string());
+}
+
 /// Types a right and a wrong answer to every exercise of a page.
 void solve_exercises(Chromium& browser, const View& view, const fs::path& book) {
   browser.open("file://" + (book / view.page).string(), view.width, 800, view.dark);
@@ -291,6 +312,7 @@ int run(const std::string& program, const std::string& source) {
     const View training{"live/flip_flop.html", width, width == 390};
     if (computes) {
       train_in_book(*browser, training, book);
+      walk_tape(*browser, {"live/tape.html", width, width == 1280}, book);
       solve_exercises(*browser, {"more/exercises.html", width, false}, book);
     } else {
       browser->open("file://" + (book / training.page).string(), width, 800, training.dark);
