@@ -45,12 +45,23 @@ function(longhand_unity target)
   endif()
 endfunction()
 
+# Files that the WebAssembly module does not need. Most of them read or write files.
+string(JOIN "|" longhand_wasm_excludes
+       "/core/(crc32c|sha256|folder|mapped_file|gguf.*|safetensors.*|npy|numbers|tensor_file|table_file|zip.*)\\.cpp$"
+       "/autograd/catalog/" "/nn/(families|text)/" "/nn/ranks/(mpi|nccl|plugin|threads|watch)"
+       "/nn/models/(gguf|hugging|peft|llama_form|sampling)"
+       "/nn/training/(checkpoint|fingerprints|memory_estimate|prefetcher|recorded|run_check|step_trace|stop_signals|trainer|unread)"
+       "/tasks/(all_tasks|boxes|conversation|own|record_file|task_files|text|tokens|words)")
+
 # longhand_library(NAME [DEPENDS libraries...] [APART files...]): defines the library longhand::NAME of
 # all .cpp files, except *.simd.cpp, in this folder and its subfolders. For APART see longhand_unity.
 function(longhand_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   list(FILTER sources EXCLUDE REGEX "\\.simd\\.cpp$")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+    list(FILTER sources EXCLUDE REGEX ${longhand_wasm_excludes})
+  endif()
   add_library(longhand_${name} STATIC ${sources})
   add_library(longhand::${name} ALIAS longhand_${name})
   set_target_properties(longhand_${name} PROPERTIES EXPORT_NAME ${name})
@@ -87,6 +98,9 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   # Code outside of the kernels must not use fused multiply-adds, which a plain x86-64 does not have.
   # Every operation is rounded, so the bits are the same on both processors.
   add_compile_options(-ffp-contract=off)
+elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+  list(APPEND longhand_isas simd128)
+  set(longhand_isa_flags_simd128 -mrelaxed-simd)
 endif()
 
 # Unrolled loops with a sanitizer's checks would take a minute per file to compile.
@@ -96,7 +110,9 @@ if(LONGHAND_SANITIZE)
 endif()
 # `fused` computes the bits of --math portable on processors without fused multiply-add. It calls a
 # function for each of them, so further optimization would double the time to compile and gain little.
-set(longhand_isa_optimization_fused -O1)
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+  set(longhand_isa_optimization_fused -O1)
+endif()
 
 # Builds that are not timed may omit instruction sets: those before LONGHAND_WEAKEST_ISA, and those after
 # LONGHAND_STRONGEST_ISA.
@@ -159,6 +175,10 @@ function(longhand_simd target)
     elseif(NOT target STREQUAL "longhand_core")
       target_precompile_headers(${target}_${isa} REUSE_FROM longhand_core_${isa})
     endif()
-    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
+    # apps/wasm/CMakeLists.txt links simd128, because an engine without relaxed SIMD refuses a module
+    # that contains it.
+    if(NOT isa STREQUAL "simd128")
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
+    endif()
   endforeach()
 endfunction()

@@ -32,17 +32,32 @@ std::optional<Integer> whole(std::string_view digits) {
   return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
+/// True if the decimal number d.ddd * 10^e, with a digit d > 0, has e >= 0. `digits` is such a
+/// number in any notation of JSON.
+bool is_at_least_one(std::string_view digits) {
+  const std::size_t mantissa = std::min(digits.find_first_of("eE"), digits.size());
+  const std::size_t point = std::min(digits.substr(0, mantissa).find('.'), mantissa);
+  const std::size_t first = digits.substr(0, mantissa).find_first_of("123456789");
+  if (first == std::string_view::npos) return false;
+  std::int64_t exponent = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+  if (first < point) --exponent;
+  std::string_view written = digits.substr(std::min(mantissa + 1, digits.size()));
+  if (written.starts_with('+')) written.remove_prefix(1);
+  if (written.empty()) return exponent >= 0;
+  std::int64_t more = 0;
+  const auto read = std::from_chars(written.data(), written.data() + written.size(), more);
+  if (read.ec != std::errc()) return written[0] != '-';
+  return more >= -exponent;
+}
+
 /// Converts digits to a double. Returns no value if the number is too large for a double, and 0 if
-/// it is too small. from_chars() reports the same error in both cases, so the number is then read
-/// as a long double.
+/// it is too small. from_chars() reports the same error in both cases.
 std::optional<double> real(std::string_view digits) {
-  const char* const end = digits.data() + digits.size();
   double value = 0;
-  if (std::from_chars(digits.data(), end, value).ec == std::errc()) return value;
-  long double wide = 0;
-  if (std::from_chars(digits.data(), end, wide).ec != std::errc()) return std::nullopt;
-  value = static_cast<double>(wide);
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (read.ec == std::errc()) return value;
+  if (is_at_least_one(digits)) return std::nullopt;
+  return digits.starts_with('-') ? -0.0 : 0.0;
 }
 
 /// Index of the first character, at or after `place`, that is not plain: it ends the string, starts

@@ -47,7 +47,7 @@ std::size_t CachingAllocator::class_size(std::size_t bytes) {
 }
 
 void* CachingAllocator::allocate(std::size_t bytes) {
-  LONGHAND_CHECK(bytes <= (std::size_t{1} << 60), owner_, " memory: a request of ", bytes,
+  LONGHAND_CHECK(bytes <= std::uint64_t{1} << 60, owner_, " memory: a request of ", bytes,
                  " bytes is too large");
   std::lock_guard lock(mutex_);
   const std::size_t own = class_size(bytes);

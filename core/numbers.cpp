@@ -19,7 +19,9 @@ namespace longhand {
 namespace {
 
 using Type = Numbers::Type;
-constexpr std::size_t largest_file = std::size_t{1} << 40;  // bytes
+// Maximum bytes of a file: 1 TiB, or as many as std::size_t can count.
+constexpr std::size_t largest_file =
+    std::min<std::uint64_t>(std::uint64_t{1} << 40, std::numeric_limits<std::size_t>::max());
 
 std::size_t size_of(Type type) {
   switch (type) {

@@ -38,8 +38,9 @@ int usable_cores();
 /// the number of threads. An idle thread takes the next chunk. If each chunk writes its own
 /// results, the bits are the same for any number of threads.
 ///
-/// The threads are those of OpenMP or, with the build option -DLONGHAND_THREADS=pool, the library's
-/// own. Either parallel_openmp.cpp or parallel_pool.cpp is compiled.
+/// The build option LONGHAND_THREADS selects the threads: `openmp`, `pool` (the library's own) or
+/// `none` (the calling thread only). One of parallel_openmp.cpp, parallel_pool.cpp and
+/// parallel_none.cpp is compiled.
 class ThreadPool {
  public:
   /// If `threads` is 0, there is one thread per usable core. With OpenMP, the environment variable
@@ -58,7 +59,7 @@ class ThreadPool {
   /// first exception. Not reentrant.
   void run(std::int64_t chunks, FunctionRef<void(std::int64_t chunk, int worker)> body);
 
-  static std::string_view implementation();  // "OpenMP" or "pool"
+  static std::string_view implementation();  // "OpenMP", "pool" or "none"
 
  private:
   struct Team;

@@ -5,25 +5,6 @@
 #include "core/error.h"
 #include "core/nearest.h"
 #include "core/quote.h"
-#include "tasks/addition.h"
-#include "tasks/boxes.h"
-#include "tasks/chains.h"
-#include "tasks/copying.h"
-#include "tasks/cycle_tracing.h"
-#include "tasks/ffml.h"
-#include "tasks/flip_flop.h"
-#include "tasks/increment.h"
-#include "tasks/multiplication.h"
-#include "tasks/own_task.h"
-#include "tasks/recall.h"
-#include "tasks/reversal.h"
-#include "tasks/sorting.h"
-#include "tasks/successor.h"
-#include "tasks/task_files.h"
-#include "tasks/text.h"
-#include "tasks/tokens.h"
-#include "tasks/value_assignment.h"
-#include "tasks/words.h"
 
 namespace longhand::tasks {
 namespace {
@@ -96,14 +77,6 @@ std::unique_ptr<Task> TaskKind::make(OptionValues values, std::string_view wante
   }
 }
 
-std::span<const TaskKind> all_tasks() {
-  static const std::vector<TaskKind> kinds{
-      flip_flop(), cycle_tracing(),    chains(),    words(),    recall(),   copying(),
-      sorting(),   increment(),        boxes(),     reversal(), addition(), multiplication(),
-      ffml(),      value_assignment(), successor(), own_text(), tokens(),   own_task()};
-  return kinds;
-}
-
 const TaskKind& task_kind(std::string_view name) {
   const auto place = std::ranges::find(all_tasks(), name, &TaskKind::name);
   if (place != all_tasks().end()) return *place;
@@ -111,12 +84,6 @@ const TaskKind& task_kind(std::string_view name) {
   for (const TaskKind& kind : all_tasks()) known.push_back(kind.name);
   fail("expected one of the tasks ", names_of(all_tasks()), ", or a folder of JSONL files, got ",
        quote(name), did_you_mean(name, known));
-}
-
-NamedTask named_task(std::string_view word) {
-  const bool is_kind = std::ranges::find(all_tasks(), word, &TaskKind::name) != all_tasks().end();
-  if (!is_kind && names_task_files(word)) return {task_kind("files"), std::string(word)};
-  return {task_kind(word)};
 }
 
 }  // namespace longhand::tasks

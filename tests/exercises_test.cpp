@@ -15,11 +15,13 @@ using namespace longhand::app::book;
 BOOST_AUTO_TEST_CASE(right_answers_pass_and_mistakes_fail) {
   const std::filesystem::path docs = std::filesystem::path(test_data) / "../docs";
   std::vector<std::string> exercises = blocks_of(contents(docs / "exercises.md"), "exercise");
-  BOOST_TEST(exercises.size() >= 10);
-  for (const auto& page : std::filesystem::directory_iterator(docs / "course")) {
-    const std::vector<std::string> more = blocks_of(contents(page.path()), "exercise");
-    exercises.insert(exercises.end(), more.begin(), more.end());
+  for (const char* folder : {"course", "math"}) {
+    for (const auto& page : std::filesystem::directory_iterator(docs / folder)) {
+      const std::vector<std::string> more = blocks_of(contents(page.path()), "exercise");
+      exercises.insert(exercises.end(), more.begin(), more.end());
+    }
   }
+  BOOST_TEST(exercises.size() >= 30);
   for (const std::string& text : exercises) {
     const Exercise one = parse_exercise(text);
     const bool right = is_derivative(one, one.right), wrong = is_derivative(one, one.wrong);

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t largest_document = 4U << 20;
+constexpr std::size_t largest_document = 4U << 20, largest_module = 16U << 20;
 constexpr std::string_view mark = "book.json";  // marks a folder as a book
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
@@ -100,6 +100,8 @@ class Book {
       for (std::size_t i = 0; i < chapters_[part].size(); ++i) chapter(part, i);
     }
     mechanism_pages();
+    computing_page("flip_flop", "Flip-Flop, trained in this page");
+    computing_page("tape", "Backpropagation by hand");
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
@@ -109,6 +111,11 @@ class Book {
     contents();
     for (const char* file : {"book.css", "book.js", "math_font.css"}) {
       save(file, read(fs::path("apps/book") / file));
+    }
+    save("live/longhand.js", read("apps/wasm/longhand.js"));
+    save("live/page.js", read("apps/book/live/page.js"));
+    if (!options_.module.empty()) {
+      save("live/longhand.wasm.js", read_text(options_.module, largest_module));
     }
     save("colours.css", std::string(html::page_colours()));
     save("search.js", "const pages = " + Json(std::move(search_)).dump() + ";\n");
@@ -235,7 +242,8 @@ class Book {
               title, "</title>\n<link rel=\"stylesheet\" href=\"", top,
               "colours.css\">\n<link rel=\"stylesheet\" href=\"", top,
               "math_font.css\">\n<link rel=\"stylesheet\" href=\"", top,
-              "book.css\">\n</head>\n<body data-top=\"", top, "\">\n<header><a href=\"", top,
+              "book.css\">\n</head>\n<body data-top=\"", top, "\"",
+              options_.module.empty() ? "" : " data-module", ">\n<header><a href=\"", top,
               "index.html\">longhand: the book</a><label>search <input type=\"search\" "
               "id=\"search\" autocomplete=\"off\"></label></header>\n<div id=\"found\" "
               "hidden></div>\n"
@@ -382,6 +390,20 @@ class Book {
     }
   }
 
+  /// A page that computes in the reader's browser. Its text and its script are in apps/book/live/.
+  void computing_page(const std::string& name, const std::string& title) {
+    const fs::path from = fs::path("apps/book/live") / name, file = text("live/", name, ".html");
+    std::string content = read(from.string() + ".html");
+    for (const std::string& script :
+         {std::string("longhand.wasm"), std::string("longhand"), name}) {
+      if (script == "longhand.wasm" && options_.module.empty()) continue;
+      content += text("<script src=\"", script, ".js\"></script>\n");
+    }
+    save(text("live/", name, ".js"), read(from.string() + ".js"));
+    page(file, {.title = title}, content, title);
+    computing_pages_.emplace_back(file.generic_string(), title);
+  }
+
   static std::string link_list(const std::vector<std::pair<std::string, std::string>>& links) {
     std::string html = "<ul>\n";
     for (const auto& [link, title] : links) {
@@ -416,6 +438,7 @@ class Book {
             "Every operation that longhand trains with: its formula, how its derivative follows, "
             "the "
             "plain loop that computes it and what this machine found when it checked both.");
+    content += "<h2>Pages that compute</h2>\n" + link_list(computing_pages_);
     content += "<h2>A course for students</h2>\n" + chapter_list("course") +
                "<h2>The mathematics</h2>\n" + chapter_list("math") +
                "<p><a href=\"more/exercises.html\">Exercises</a>, with a command that says "
@@ -450,6 +473,8 @@ class Book {
   std::map<std::string, std::vector<std::string>> chapters_;  // key: part, "course" or "math"
   std::map<std::string, std::string> titles_;  // key: "PART/CHAPTER"; value: the chapter's title
   std::vector<Mechanism> mechanisms_;
+  std::vector<std::pair<std::string, std::string>>
+      computing_pages_;  // pages that compute, and their titles
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;
   Json::Array search_;

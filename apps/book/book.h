@@ -10,6 +10,9 @@ namespace longhand::app::book {
 struct BookOptions {
   std::filesystem::path source;  // a checkout of this repository, with its documents and code
   std::filesystem::path out;
+  /// The WebAssembly module with which pages compute, longhand.wasm.js (scripts/wasm.sh). Empty:
+  /// such pages describe how to build the module.
+  std::filesystem::path module = {};
   bool checks = true;      // check every operation on this machine and show the results
   std::uint64_t seed = 1;  // seed of the numbers used for checks
   /// Called after each page is written.

@@ -52,5 +52,60 @@ function makeSteps(figure) {
   }
 }
 
+function load(script) {
+  return new Promise((resolve, reject) => {
+    const made = document.createElement("script");
+    made.src = document.body.dataset.top + "live/" + script;
+    made.addEventListener("load", resolve);
+    made.addEventListener("error", () => reject(new Error(script + " cannot be read")));
+    document.head.append(made);
+  });
+}
+
+// The module in a worker, which checks answers. It is loaded when the first answer is checked.
+let checker = null;
+async function openChecker() {
+  await Promise.all([load("longhand.wasm.js"), load("longhand.js")]);
+  return new LonghandWorker(await unpackLonghand(longhandModule));
+}
+
+// Adds a field for the answer to an exercise.
+function makeExercise(place) {
+  const form = document.createElement("form"), field = document.createElement("input");
+  const button = document.createElement("button"), said = document.createElement("output");
+  form.className = "controls";
+  field.setAttribute("aria-label", "derivative by " + place.dataset.by);
+  field.placeholder = "derivative by " + place.dataset.by;
+  field.autocomplete = "off";
+  field.spellcheck = false;
+  button.textContent = "check";
+  form.append(field, button, said);
+  form.addEventListener("submit", async event => {
+    event.preventDefault();
+    said.className = "";
+    said.value = "checking";
+    try {
+      checker ??= openChecker();
+      const {function: expression, by, from, to} = place.dataset;
+      const check = await (await checker).ask(
+        {do: "derivative", expression, typed: field.value, by, from: Number(from), to: Number(to)});
+      said.className = check.right ? "right" : "wrong";
+      if (check.right) {
+        said.value = "right at all " + check.rows.length + " points";
+        return;
+      }
+      const {at, typed, quotient} = check.rows.find(row => !row.right);
+      const point = Object.entries(at).map(([name, value]) => name + " = " + value.toFixed(4)).join(", ");
+      said.value = "wrong: at " + point + " the answer is " + typed?.toPrecision(6) + ", and the difference quotient is " +
+        quotient.toPrecision(6) + (check.hint ? "; " + check.hint : "");
+    } catch (error) {
+      said.className = "wrong";
+      said.value = error.message;
+    }
+  });
+  place.prepend(form);
+}
+
 document.getElementById("search").addEventListener("input", event => show(event.target.value));
 document.querySelectorAll(".steps").forEach(makeSteps);
+if ("module" in document.body.dataset) document.querySelectorAll(".exercise").forEach(makeExercise);

@@ -28,6 +28,16 @@ fs::path find_source() {
       printable(installed.string()), " is a checkout");
 }
 
+/// The WebAssembly module that scripts/wasm.sh built in the checkout, or that `cmake --install`
+/// placed beside the copy of the documents. Empty if there is none.
+fs::path find_module(const fs::path& source) {
+  for (const char* place : {"build/wasm", ".."}) {
+    const fs::path file = source / place / "longhand.wasm.js";
+    if (fs::exists(file)) return file;
+  }
+  return {};
+}
+
 void run(const Arguments& arguments) {
   if (!arguments.given("out")) wrong_usage("--out is missing: expected the folder for the book");
   book::BookOptions options{
@@ -35,6 +45,8 @@ void run(const Arguments& arguments) {
       .out = arguments.word("out"),
       .checks = !arguments.flag("no-checks"),
       .seed = static_cast<std::uint64_t>(arguments.integer("seed", 0, std::int64_t{1} << 53))};
+  options.module =
+      arguments.given("wasm") ? fs::path(arguments.word("wasm")) : find_module(options.source);
   std::optional<StatusLine> status;
   if (!arguments.json()) {
     status.emplace(std::cerr, status_columns());
@@ -50,6 +62,9 @@ void run(const Arguments& arguments) {
   report.set("seconds_of_checks", facts.seconds);
   report.set("index", (options.out / "index.html").string());
   report.print(std::cout, arguments.json());
+  if (!arguments.json() && options.module.empty()) {
+    std::cout << "the pages compute nothing without the module that scripts/wasm.sh builds\n";
+  }
   if (!arguments.json()) {
     std::cout << "read it: " << printable((options.out / "index.html").string()) << '\n';
   }
@@ -58,10 +73,13 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "book",
      .summary = "writes the mathematics as a site, with the results of checks on this machine",
-     .usage = {"--out DIR [--source DIR] [--no-checks]"},
+     .usage = {"--out DIR [--source DIR] [--wasm FILE] [--no-checks]"},
      .options = {{"out", "DIR", "folder of the book: new, empty, or with an earlier book"},
                  {"source", "DIR",
                   "a checkout of longhand; default: this folder, or the installed copy"},
+                 {"wasm", "FILE",
+                  "longhand.wasm.js, with which pages compute; default: the module that "
+                  "scripts/wasm.sh built"},
                  {"no-checks", "", "skip the checks on this machine; takes a second"},
                  {"seed", "N", "seed of the random numbers of the checks", "1"},
                  json_option()},

@@ -14,8 +14,8 @@
 namespace longhand::cpu {
 namespace {
 
-constexpr std::array<std::string_view, 7> names{"fused",  "portable",   "neon", "avx2",
-                                                "avx512", "avx512bf16", "amx"};
+constexpr std::array<std::string_view, 8> names{"fused", "portable", "neon",       "simd128",
+                                                "avx2",  "avx512",   "avx512bf16", "amx"};
 
 #if defined(__x86_64__)
 /// Linux permits the use of AMX tiles only on request, once per process (arch_prctl,
@@ -64,7 +64,9 @@ bool supports(Isa isa, std::string_view* reason) {
   if (isa < weakest_built) return no("this build has no kernels for it");
   if (isa == Isa::fused || isa == Isa::portable) return true;
   if (std::ranges::find(isas_of_this_processor(), isa) == isas_of_this_processor().end()) {
-    return no(isa == Isa::neon ? "not an arm64 processor" : "not an x86-64 processor");
+    return no(isa == Isa::neon      ? "not an arm64 processor"
+              : isa == Isa::simd128 ? "not WebAssembly"
+                                    : "not an x86-64 processor");
   }
   if (isa > strongest_built) return no("this build has no kernels for it");
 #if defined(__x86_64__)
@@ -82,6 +84,8 @@ bool supports(Isa isa, std::string_view* reason) {
   }
   if (!has_amx()) return no("the processor lacks AMX with bf16");
   return amx_granted() || no("the operating system refuses the AMX tile state");
+#elif defined(__wasm__)
+  return relaxed_is_fused() || no("the processor lacks fused multiply-add");
 #else
   return true;  // every arm64 processor has NEON
 #endif
@@ -94,6 +98,8 @@ std::span<const Isa> isas_of_this_processor() {
         Isa::avx2, Isa::avx512, Isa::avx512bf16, Isa::amx,
 #elif defined(__aarch64__)
         Isa::neon,
+#elif defined(__wasm__)
+        Isa::simd128,
 #endif
   });
   return all;

@@ -28,13 +28,14 @@
 /// code that calls the kernels.
 namespace longhand::cpu {
 
-/// The instruction sets from weakest to strongest. neon is for arm64, and the sets after it are for
-/// x86-64. avx512bf16 and amx differ from avx512 in matrix products, in the products of attention
-/// and in bf16 conversions. The sets `fused` and `portable` have four lanes and run on every
-/// processor. The set `portable` rounds every multiplication and addition separately. All other
-/// sets use fused multiply-add. The set `fused` computes it without the processor's instruction,
-/// which is slow. In the math mode Math::portable, the set `fused` is used in place of `portable`.
-enum class Isa { fused, portable, neon, avx2, avx512, avx512bf16, amx };
+/// The instruction sets from weakest to strongest. neon is for arm64, simd128 for WebAssembly with
+/// relaxed SIMD, and the sets after simd128 are for x86-64. avx512bf16 and amx differ from avx512
+/// in matrix products, in the products of attention and in bf16 conversions. The sets `fused` and
+/// `portable` have four lanes and run on every processor. The set `portable` rounds every
+/// multiplication and addition separately. All other sets use fused multiply-add. The set `fused`
+/// computes it without the processor's instruction, which is slow. In the math mode
+/// Math::portable, the set `fused` is used in place of `portable`.
+enum class Isa { fused, portable, neon, simd128, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
@@ -46,6 +47,12 @@ bool supports(Isa isa, std::string_view* reason = nullptr);
 /// weakest to strongest.
 std::span<const Isa> isas_of_this_processor();
 std::vector<Isa> supported_isas();
+
+#if defined(__wasm__)
+/// True if the relaxed multiply-add of WebAssembly rounds only once. Each module defines this
+/// function, because an engine without relaxed SIMD refuses a module with such instructions.
+bool relaxed_is_fused();
+#endif
 
 /// The instruction set that the environment variable LONGHAND_CPU names, by default the strongest
 /// supported set. Throws an Error if the named set is unknown or not supported.
@@ -63,11 +70,16 @@ constexpr Isa strongest() {
   return Isa::avx512;
 }
 
+/// True if the processor architecture of this build has the instruction set.
+constexpr bool is_of_this_architecture(Isa isa) {
 #if defined(__aarch64__)
-constexpr bool is_arm64 = true;
+  return isa <= Isa::neon;
+#elif defined(__wasm__)
+  return isa <= Isa::portable || isa == Isa::simd128;
 #else
-constexpr bool is_arm64 = false;
+  return isa != Isa::neon && isa != Isa::simd128;
 #endif
+}
 
 /// The weakest and the strongest instruction set in this build. cmake/longhand.cmake may exclude
 /// other sets.
@@ -82,6 +94,8 @@ constexpr Isa strongest_built = Isa::LONGHAND_STRONGEST_ISA;
 constexpr Isa strongest_built = Isa::amx;
 #elif defined(__aarch64__)
 constexpr Isa strongest_built = Isa::neon;
+#elif defined(__wasm__)
+constexpr Isa strongest_built = Isa::simd128;
 #else
 constexpr Isa strongest_built = Isa::portable;
 #endif
@@ -90,7 +104,7 @@ template <class Table>
 const Table& kernels_for(Isa isa) {
   constexpr auto built = [](Isa i) {
     return weakest_built <= i && strongest_built >= i && strongest<Table>() >= i &&
-           (i <= Isa::portable || (i == Isa::neon) == is_arm64);
+           is_of_this_architecture(i);
   };
   if constexpr (built(Isa::amx)) {
     if (isa >= Isa::amx) return kernels<Table, Isa::amx>();
@@ -103,6 +117,9 @@ const Table& kernels_for(Isa isa) {
   }
   if constexpr (built(Isa::avx2)) {
     if (isa >= Isa::avx2) return kernels<Table, Isa::avx2>();
+  }
+  if constexpr (built(Isa::simd128)) {
+    if (isa >= Isa::simd128) return kernels<Table, Isa::simd128>();
   }
   if constexpr (built(Isa::neon)) {
     if (isa >= Isa::neon) return kernels<Table, Isa::neon>();

@@ -30,7 +30,8 @@ template <class... Coefficients>
 /// Returns p 2^n, rounded once, for an integer n in [-300, 300]. n_int is the same integer as n.
 [[gnu::always_inline]] inline Vec scale_by_power(Vec p, Vec n, IntVec n_int) {
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_FUSED) || \
-    defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_ISA_IS_AVX2)
+    defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_ISA_IS_SIMD128) ||   \
+    defined(LONGHAND_ISA_IS_AVX2)
   (void)n;
   // p is multiplied by 2^half and then by 2^(n - half). Both powers are normal numbers, and the
   // first product is exact.

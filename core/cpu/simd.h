@@ -9,6 +9,8 @@
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm__)
+#include <wasm_simd128.h>
 #endif
 
 /// A vector of floats that has the width of the instruction set. It is written with the compiler's
@@ -23,7 +25,7 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 #if defined(LONGHAND_ISA_IS_PORTABLE) || defined(LONGHAND_ISA_IS_FUSED) || \
-    defined(LONGHAND_ISA_IS_NEON)
+    defined(LONGHAND_ISA_IS_NEON) || defined(LONGHAND_ISA_IS_SIMD128)
 inline constexpr int lanes = 4;
 #define LONGHAND_SIMD_FOUR_LANES  // removed by #undef at the end of this file
 #elif defined(LONGHAND_ISA_IS_AVX2)
@@ -152,6 +154,9 @@ inline Vec fma(Vec a, Vec b, Vec c) {
   return reinterpret_cast<FloatLanes>(vfmaq_f32(reinterpret_cast<float32x4_t>(c.v),
                                                 reinterpret_cast<float32x4_t>(a.v),
                                                 reinterpret_cast<float32x4_t>(b.v)));
+#elif defined(LONGHAND_ISA_IS_SIMD128)
+  return reinterpret_cast<FloatLanes>(wasm_f32x4_relaxed_madd(
+      reinterpret_cast<v128_t>(a.v), reinterpret_cast<v128_t>(b.v), reinterpret_cast<v128_t>(c.v)));
 #elif defined(LONGHAND_ISA_IS_FUSED)
   return fma_without_instruction(a, b, c);
 #else
@@ -168,6 +173,9 @@ inline Vec max(Vec a, Vec b) {
   return reinterpret_cast<FloatLanes>(_mm256_max_ps(a.v, b.v));
 #elif defined(__x86_64__)
   return reinterpret_cast<FloatLanes>(_mm_max_ps(a.v, b.v));
+#elif defined(__wasm__)
+  return reinterpret_cast<FloatLanes>(
+      wasm_f32x4_pmax(reinterpret_cast<v128_t>(b.v), reinterpret_cast<v128_t>(a.v)));
 #else
   return select(a > b, a, b);
 #endif
@@ -179,6 +187,9 @@ inline Vec min(Vec a, Vec b) {
   return reinterpret_cast<FloatLanes>(_mm256_min_ps(a.v, b.v));
 #elif defined(__x86_64__)
   return reinterpret_cast<FloatLanes>(_mm_min_ps(a.v, b.v));
+#elif defined(__wasm__)
+  return reinterpret_cast<FloatLanes>(
+      wasm_f32x4_pmin(reinterpret_cast<v128_t>(b.v), reinterpret_cast<v128_t>(a.v)));
 #else
   return select(a < b, a, b);
 #endif
@@ -193,6 +204,8 @@ inline Vec sqrt(Vec a) {
   return reinterpret_cast<FloatLanes>(_mm_sqrt_ps(a.v));
 #elif defined(__aarch64__)
   return reinterpret_cast<FloatLanes>(vsqrtq_f32(reinterpret_cast<float32x4_t>(a.v)));
+#elif defined(__wasm__)
+  return reinterpret_cast<FloatLanes>(wasm_f32x4_sqrt(reinterpret_cast<v128_t>(a.v)));
 #else
   for (int i = 0; i < lanes; ++i) a.v[i] = __builtin_sqrtf(a.v[i]);
   return a;
@@ -447,6 +460,8 @@ inline bool any(Mask mask) {
   return _mm_movemask_ps(reinterpret_cast<__m128>(mask.v)) != 0;
 #elif defined(__aarch64__)
   return vmaxvq_u32(reinterpret_cast<uint32x4_t>(mask.v)) != 0;
+#elif defined(__wasm__)
+  return wasm_v128_any_true(reinterpret_cast<v128_t>(mask.v));
 #else
   std::int32_t all = 0;
   for (int i = 0; i < lanes; ++i) all |= mask.v[i];

@@ -1,0 +1,16 @@
+#include <wasm_simd128.h>
+
+#include "core/cpu/isa.h"
+
+namespace longhand::cpu {
+
+/// The engine computes a relaxed multiply-add with one or with two roundings, but always in the
+/// same way. The exact result here is -2^-46. With two roundings it is 0.
+bool relaxed_is_fused() {
+  volatile float above = 1 + 0x1p-23f, below = 1 - 0x1p-23f;
+  const v128_t sum = wasm_f32x4_relaxed_madd(wasm_f32x4_splat(above), wasm_f32x4_splat(below),
+                                             wasm_f32x4_splat(-1));
+  return wasm_f32x4_extract_lane(sum, 0) != 0;
+}
+
+}  // namespace longhand::cpu

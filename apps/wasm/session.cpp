@@ -1,0 +1,124 @@
+#include "apps/wasm/session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/run/evaluation.h"
+#include "apps/run/inspection.h"
+#include "apps/run/learning.h"
+#include "core/cpu/isa.h"
+#include "core/quote.h"
+
+namespace longhand::app {
+namespace {
+
+/// The step with its batch, but without its results. The share of the only batch is 1.
+nn::Step next_step(const nn::BatchSource& batches, const nn::Schedule& schedule,
+                   std::int64_t number) {
+  nn::Step step{.report = {.step = number, .rate = schedule.at(number)},
+                .batches = {batches(number, 0)},
+                .places = {0},
+                .shares = {1},
+                .start = nn::Step::Clock::now()};
+  step.report.skipped = step.batches[0].total_weight() == 0;
+  return step;
+}
+
+/// The configuration with other options of its task. Each line of `changes` is "option = value".
+Config changed(Config config, std::string_view changes) {
+  while (!changes.empty()) {
+    const std::size_t end = std::min(changes.find('\n'), changes.size());
+    const std::string_view line = changes.substr(0, end);
+    changes.remove_prefix(std::min(end + 1, changes.size()));
+    const std::size_t equals = line.find(" = ");
+    LONGHAND_CHECK(equals != std::string_view::npos, "expected \"option = value\", got ",
+                   quote(line));
+    config.set("task." + std::string(line.substr(0, equals)), std::string(line.substr(equals + 3)));
+  }
+  return config;
+}
+
+}  // namespace
+
+Session::Session(std::string_view ini)
+    : config_(Config::parse(ini, "configuration")),
+      settings_(config_.training()),
+      backend_(config_.compute().make()),
+      task_(config_.task()),
+      model_(*backend_, config_.model(*task_), settings_.seed, config_.storage()),
+      batches_(config_.batches(config_.learned())) {
+  LONGHAND_CHECK(settings_.batches() == 1, "training.parts and training.accumulation: expected 1");
+  set_up_training(config_, model_);
+  const ChosenOptimizer chosen = optimizer_of(settings_, model_);
+  optimizer_ = nn::make_optimizer(model_.parameters(), chosen.options, chosen.groups);
+}
+
+Json Session::about() const {
+  return {{"parameters", model_.parameters().count()},
+          {"kernels", std::string(cpu::name_of(cpu::choose_isa()))},
+          {"steps", settings_.schedule.steps},
+          {"seed", settings_.seed}};
+}
+
+Json Session::train(std::int64_t last) {
+  Json reports = Json::array();
+  for (last = std::min(last, settings_.schedule.steps); step_ < last; ++step_) {
+    nn::Step step = next_step(batches_, settings_.schedule, step_ + 1);
+    if (step.report.skipped) continue;
+    optimizer_->prepare(step.report.rate, step.report.step);
+    nn::PlacedStep placed(model_, step);
+    placed.add_gradients(model_);
+    optimizer_->step(placed.losses());
+    const std::vector<double> numbers = placed.numbers.to_doubles();
+    LONGHAND_CHECK(std::isfinite(numbers[0]), "step ", step_ + 1, ": the loss is ", numbers[0]);
+    Json report{{"step", step_ + 1}, {"loss", numbers[0]}};
+    if (placed.choices) report["accuracy"] = numbers[1];
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+Json Session::evaluate(std::string_view changes, std::int64_t samples) {
+  const auto task = changed(config_, changes).task();
+  const tasks::Tally tally =
+      app::evaluate(model_, *task, {.samples = samples, .seed = settings_.seed});
+  Json scores = Json::object();
+  for (const tasks::Metric& metric : tally.metrics()) scores[metric.name] = metric.mean();
+  return scores;
+}
+
+Json Session::look(std::string_view prompt) {
+  tasks::Sample sample{.tokens = task_->vocabulary().encode(prompt), .targets = {}};
+  LONGHAND_CHECK(!sample.tokens.empty(), "expected at least one token");
+  const nn::Input input = beginning_for(model_, *task_, sample, sample.tokens.size());
+  Json heads = Json::array();
+  for (const HeadView& view : look_inside(model_, input)) {
+    Json head{{"layer", view.layer}, {"head", view.head}};
+    if (!view.weights.empty()) head["weights"] = view.weights;
+    if (!view.selected.empty()) head["selected"] = view.selected;
+    heads.push_back(std::move(head));
+  }
+  const Tensor logits = model_.logits(model_.features(input)).value();
+  const std::vector<double> values = logits.to_doubles();
+  const std::size_t classes = values.size() / sample.tokens.size();
+  Json predictions = Json::array();
+  for (std::size_t row = 0; row < sample.tokens.size(); ++row) {
+    const std::span<const double> scores = std::span(values).subspan(row * classes, classes);
+    const double largest = *std::ranges::max_element(scores);
+    std::vector<double> shares;
+    double sum = 0;
+    for (const double score : scores) sum += shares.emplace_back(std::exp(score - largest));
+    for (double& share : shares) share /= sum;
+    predictions.push_back(shares);
+  }
+  Json classes_labels = Json::array();
+  for (std::int32_t token = 0; token < static_cast<std::int32_t>(classes); ++token) {
+    classes_labels.push_back(token_label(task_->vocabulary(), token));
+  }
+  return {{"tokens", labels(*task_, sample.tokens)},
+          {"classes", std::move(classes_labels)},
+          {"probabilities", std::move(predictions)},
+          {"heads", std::move(heads)}};
+}
+
+}  // namespace longhand::app

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "apps/run/config.h"
+#include "core/json.h"
+#include "nn/training/optimizer.h"
+#include "nn/training/step.h"
+
+namespace longhand::app {
+
+/// A training without files. The text of a config.ini describes the run, as for `longhand train
+/// --config`. Steps give the same bits as those of nn::Trainer. A session has one part per step
+/// (training.parts and training.accumulation must be 1) and computes on the calling thread.
+class Session {
+ public:
+  explicit Session(std::string_view ini);
+
+  /// The number of parameters, the instruction set's kernels, and the steps of the run.
+  Json about() const;
+  /// Executes steps until step `last`, and at most training.steps. Returns one report per step:
+  /// step, loss, accuracy.
+  Json train(std::int64_t last);
+  /// Scores the model on `samples` test samples. `changes` are lines "key = value" that replace
+  /// options of the task, such as "instructions = 128". Returns the value of each metric.
+  Json evaluate(std::string_view changes, std::int64_t samples);
+  /// The probabilities of the next token after each token of a text, and the attention weights or
+  /// the selected tokens of every head.
+  Json look(std::string_view prompt);
+
+ private:
+  Config config_;
+  TrainingSettings settings_;
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<const tasks::Task> task_;
+  nn::Decoder model_;
+  nn::BatchSource batches_;
+  std::unique_ptr<nn::Optimizer> optimizer_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace longhand::app
