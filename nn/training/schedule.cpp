@@ -11,7 +11,8 @@
 namespace longhand::nn {
 namespace {
 
-constexpr std::array<std::string_view, 4> schedule_names{"constant", "linear", "cosine", "one_cycle"};
+constexpr std::array<std::string_view, 4> schedule_names{"constant", "linear", "cosine",
+                                                         "one_cycle"};
 
 /// Rises from 0 to 1 along half a cosine, for u in [0, 1].
 double half_cosine(double u) { return (1 - elementary::cos(std::numbers::pi * u)) / 2; }
@@ -54,7 +55,9 @@ double Schedule::at(std::int64_t step) const {
   }
 }
 
-std::string_view name_of(Schedule::Curve curve) { return schedule_names[static_cast<std::size_t>(curve)]; }
+std::string_view name_of(Schedule::Curve curve) {
+  return schedule_names[static_cast<std::size_t>(curve)];
+}
 
 std::optional<Schedule::Curve> schedule_from_name(std::string_view name) {
   const auto found = std::find(schedule_names.begin(), schedule_names.end(), name);
