@@ -8,7 +8,7 @@ namespace longhand::tasks {
 namespace {
 
 /// The names of the objects of Kim and Schuster 2023, in order of word frequency.
-constexpr std::string_view words[] = {
+constexpr std::string_view object_words[] = {
     "book",       "car",      "paper",    "letter",   "game",   "computer",  "picture", "plant",
     "cup",        "machine",  "bill",     "glass",    "note",   "stone",     "fish",    "drug",
     "television", "card",     "document", "rock",     "radio",  "ball",      "tea",     "file",
@@ -22,7 +22,7 @@ constexpr std::string_view words[] = {
     "pipe",       "guitar",   "disk",     "medicine", "knife",  "cream",     "clock",   "chemical",
     "seed",       "tie",      "watch",    "cheese",   "bowl",   "dish",      "shell",   "wire",
     "tissue",     "pot",      "brick",    "bell"};
-static_assert(std::size(words) == 100);
+static_assert(std::size(object_words) == 100);
 
 /// Returns the value of an option. The first choice must be `version`. If the user selects this
 /// choice, the result is `otherwise`, the default of the selected version of the task.
@@ -79,7 +79,8 @@ BoxesRules::BoxesRules(const OptionValues& o)
   boxes = integer_or(o, "boxes", 2, 26, advanced ? 8 : 7);
   most_items = integer_or(o, "most-items", 1, 9, advanced ? 2 : 3);
   operations = integer_or(o, "operations", 1, 1000, advanced ? 31 : 32);
-  objects = static_cast<int>(o.integer("objects", 1, static_cast<std::int64_t>(std::size(words))));
+  objects =
+      static_cast<int>(o.integer("objects", 1, static_cast<std::int64_t>(std::size(object_words))));
   LONGHAND_CHECK(objects >= boxes * most_items, "task boxes: option objects: expected at least ",
                  boxes * most_items, " (boxes times most-items), got ", objects);
   length = choice_or(o, "lengths", {"version", "fixed", "log-uniform", "log-uniform-rounded"},
@@ -120,7 +121,7 @@ std::int64_t BoxesRules::longest_answer() const {
 }
 
 std::vector<std::string_view> boxes_objects(int count) {
-  std::vector<std::string_view> objects(std::begin(words), std::begin(words) + count);
+  std::vector<std::string_view> objects(std::begin(object_words), std::begin(object_words) + count);
   std::ranges::sort(objects);
   return objects;
 }
