@@ -12,7 +12,7 @@
 namespace longhand::app {
 namespace {
 
-HttpResponse json_answer(const Json& value, int status = 200) {
+HttpResponse json_response(const Json& value, int status = 200) {
   return {.status = status, .type = "application/json", .body = value.dump() + "\n"};
 }
 
@@ -21,8 +21,8 @@ Json error_json(std::string_view type, std::string_view message) {
   return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", nullptr}}}};
 }
 
-HttpResponse refused(int status, std::string_view type, std::string_view message) {
-  return json_answer(error_json(type, message), status);
+HttpResponse refusal_response(int status, std::string_view type, std::string_view message) {
+  return json_response(error_json(type, message), status);
 }
 
 }  // namespace
@@ -133,17 +133,17 @@ HttpResponse ModelServer::answer(const HttpRequest& request) {
                        {"owned_by", "longhand"},
                        {"context", loaded_.model->config().longest},
                        {"chat", format_.has_value()}};
-      return json_answer({{"object", "list"}, {"data", Json(Json::Array{model})}});
+      return json_response({{"object", "list"}, {"data", Json(Json::Array{model})}});
     }
   } else {
     if (!is_token(request, settings_.token)) {
-      return refused(401, "authentication_error",
-                     "expected the token that `longhand serve` printed, as the API key");
+      return refusal_response(401, "authentication_error",
+                              "expected the token that `longhand serve` printed, as the API key");
     }
     if (request.path == "/v1/completions") return accept(request, false);
     if (request.path == "/v1/chat/completions") return accept(request, true);
   }
-  return refused(404, "invalid_request_error", "there is no such address");
+  return refusal_response(404, "invalid_request_error", "there is no such address");
 }
 
 HttpResponse ModelServer::accept(const HttpRequest& request, bool is_chat) {
@@ -156,7 +156,7 @@ HttpResponse ModelServer::accept(const HttpRequest& request, bool is_chat) {
         request.body,
         {.is_chat = is_chat, .most = settings_.most, .sampling = settings_.sampling}));
   } catch (const Error& error) {
-    return refused(400, "invalid_request_error", error.what());
+    return refusal_response(400, "invalid_request_error", error.what());
   }
   HttpResponse response{
       .type = job->request.streams ? "text/event-stream; charset=utf-8" : "application/json",
@@ -164,7 +164,7 @@ HttpResponse ModelServer::accept(const HttpRequest& request, bool is_chat) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= most_waiting) {
-      return refused(503, "server_error", "too many requests are waiting");
+      return refusal_response(503, "server_error", "too many requests are waiting");
     }
     waiting_.push_back(std::move(job));
   }
