@@ -32,7 +32,8 @@ struct GradientTask {
   const float *log_sum = nullptr, *row_dots = nullptr;
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
-  // the factor of row i of dS for each query i, [query rows, heads]; null if the factors are 1
+  // the factor of row i of dS for each query i, [query rows, heads]; null if the factors are 1. Not
+  // used if the scores have shifts.
   const float* gain = nullptr;
   HeadsView dq = {}, dk = {}, dv = {};
   // partial sums of the gradient of Scores::multiplier, [slices of the head, query_rows, heads]

@@ -181,7 +181,7 @@ struct KeyBlock {
     const std::int64_t at_row = (at.query + begin + r) * scores.heads + head;
     const float tau = scores.tau_of(at.query + begin + r, head);
     return QueryFacts{scores.scale * tau * log2_of_e, task.log_sum[at_row] * log2_of_e,
-                      task.gain ? tau * task.gain[at_row] : tau, task.row_dots[at_row]};
+                      !shifted && task.gain ? tau * task.gain[at_row] : tau, task.row_dots[at_row]};
   }
   /// The shift (Scores::decay) of the query that this thread loads for a step, or 0 if the scores
   /// have no shifts.
@@ -364,7 +364,8 @@ struct KeyBlock {
 };
 
 template <class Product, int slice, bool shifted, bool ahead>
-__global__ void __launch_bounds__(attention_threads, 2 - blocks_on(120, shifted ? 2 : 0))
+__global__ void __launch_bounds__(attention_threads, 2 - blocks_on(80, shifted ? 2 : 0) -
+                                                         blocks_on(120, shifted ? 2 : 0))
     key_gradients(GradientTask task) {
   using Block = KeyBlock<Product, slice, shifted, ahead>;
   __shared__ typename Block::Facts facts;

@@ -255,7 +255,8 @@ struct QueryBlock {
     for (int i = 0; i < 2; ++i) {
       const int r = row + 8 * i;
       taus[0][i] = scores.scale * scores.tau_of(first_row + r, head, r < rows);
-      if (task.gain && r < rows) taus[0][i] *= task.gain[(first_row + r) * scores.heads + head];
+      if (!shifted && task.gain && r < rows)
+        taus[0][i] *= task.gain[(first_row + r) * scores.heads + head];
       if (shifted && task.row_sums && part == 0) {
         const float all = row_sum(of.row_sums[i]);
         if (r < rows && lane_column() == 0)
