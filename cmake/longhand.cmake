@@ -33,6 +33,8 @@ if(CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
+set(LONGHAND_UNITY_FILES 8 CACHE STRING "Files in a batch, if LONGHAND_UNITY is ON")
+
 # longhand_unity(TARGET [APART files...]): compiles the target's files in batches if LONGHAND_UNITY is ON.
 # APART files are compiled separately, because they define names that other files define too.
 function(longhand_unity target)

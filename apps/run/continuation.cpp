@@ -81,7 +81,7 @@ std::vector<std::int32_t> end_of_text(const Config& config, const tasks::Vocabul
 
 tasks::ConversationFormat conversation_format(const LoadedRun& loaded, const Arguments& arguments) {
   LONGHAND_CHECK(loaded.config.kind().name == "text",
-                 "conversations need a run of the task \"text\", got a run of the task ",
+                 "chat: expected a run of the task \"text\", got a run of the task ",
                  loaded.config.kind().name);
   tasks::OptionValues values = loaded.config.task_values();
   if (arguments.given("template")) values.set("template", arguments.word("template"));
