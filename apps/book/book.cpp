@@ -395,7 +395,7 @@ class Book {
     const fs::path from = fs::path("apps/book/live") / name, file = text("live/", name, ".html");
     std::string content = read(from.string() + ".html");
     for (const std::string& script :
-         {std::string("longhand.wasm"), std::string("longhand"), name}) {
+         {std::string("longhand.wasm"), std::string("longhand"), std::string("page"), name}) {
       if (script == "longhand.wasm" && options_.module.empty()) continue;
       content += text("<script src=\"", script, ".js\"></script>\n");
     }
