@@ -1,8 +1,7 @@
 #!/bin/sh
 # Compiles every C++ file with clang as well, without generating code: the fuzz targets
 # (scripts/fuzz.sh) and clang-tidy need clang to accept the sources. Files are compiled in batches
-# with the portable kernels. Without code generation, most of the time is spent on reading headers, so the
-# batches are larger than those of other builds.
+# with the portable kernels.
 #   scripts/compile_clang.sh [WORD]     only batches whose command contains WORD
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +10,7 @@ scripts/setup.sh fuzz
 folder=build/clang-compiled
 mkdir -p "$folder"
 cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_CXX_COMPILER_LAUNCHER= \
-  -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLONGHAND_UNITY=ON -DLONGHAND_UNITY_FILES=24 \
+  -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLONGHAND_UNITY=ON -DLONGHAND_UNITY_FILES=8 \
   -DLONGHAND_STRONGEST_ISA=portable -DLONGHAND_THREADS=pool \
   >"$folder/configured.log"
 # Some files are written by the build. Ninja would first build the libraries to which these files belong, so
