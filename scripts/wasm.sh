@@ -56,7 +56,7 @@ chmod +x "$tools/clang++" "$tools/ar" "$tools/ranlib" "$tools/link"
 compile() {
   output=$1 source=$2
   shift 2
-  "$zig" clang "$@" @"$tools/flags" -w -O2 -DNDEBUG -c "$source" -o "$output"
+  "$zig" clang "$@" @"$tools/flags" -w -Os -DNDEBUG -c "$source" -o "$output"
 }
 
 # Compiles the C++ library, its exceptions, and the C library.
