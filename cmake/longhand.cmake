@@ -103,13 +103,15 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   add_compile_options(-ffp-contract=off)
 elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
   set(longhand_isas portable simd128)
+  set(longhand_isa_optimization -Os)  # a page loads the module; core/CMakeLists.txt excepts products
   set(longhand_isa_flags_simd128 -mrelaxed-simd)
 endif()
 
 # Unrolled loops with a sanitizer's checks would take a minute per file to compile.
-set(longhand_isa_optimization -O3)
 if(LONGHAND_SANITIZE)
   set(longhand_isa_optimization -O1)
+elseif(NOT longhand_isa_optimization)
+  set(longhand_isa_optimization -O3)
 endif()
 
 # Builds that are not timed may omit instruction sets. LONGHAND_STRONGEST_ISA is the last one to build.

@@ -52,7 +52,7 @@ async function main() {
   const check = fused({do: "derivative", expression: "x^2", typed: "-2*x", by: "x", from: -3, to: 3});
   expect(!check.right && check.hint.includes("negative"), "a wrong derivative: " + JSON.stringify(check));
   refuses(fused, {do: "open", ini: "[task]\nname = flip-flop\nwidth = 3\n"}, "task.width");
-  refuses(fused, {do: "derivative", expression: "x*", typed: "1", by: "x", from: 0, to: 1}, "x*");
+  refuses(fused, {do: "derivative", expression: "x*", typed: "1", by: "x", from: 0, to: 1}, "at character 3");
   refuses(fused, {do: "dance"}, "dance");
   refuses(plain, {do: "open", ini: "[task]\nname = flip-flop\n[compute]\nmath = portable\n"}, "relaxed SIMD");
   for (const [module, ask] of [["longhand.wasm", fused], ["longhand_plain.wasm", plain]]) {
