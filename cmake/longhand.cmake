@@ -5,9 +5,12 @@
 add_library(longhand_flags INTERFACE)
 # If files are compiled together, a local name may hide a name of another file.
 set(shadow $<IF:$<BOOL:${LONGHAND_UNITY}>,-Wshadow=local,-Wshadow>)
-target_compile_options(longhand_flags INTERFACE
-                       $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion ${shadow}
-                       -Wno-sign-conversion>)
+# Builds for WebAssembly have no warnings, because std::size_t has 32 bits there.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+  target_compile_options(longhand_flags INTERFACE
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion ${shadow}
+                         -Wno-sign-conversion>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 wrongly warns of overlaps and overruns in inlined functions of its std::string.
   target_compile_options(longhand_flags INTERFACE
@@ -42,7 +45,7 @@ function(longhand_unity target)
   if(LONGHAND_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${LONGHAND_UNITY_FILES})
     # This warning would appear for the unnamed namespace of every included file.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
@@ -101,14 +104,16 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   # Every operation is rounded, so the bits are the same on both processors.
   add_compile_options(-ffp-contract=off)
 elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
-  list(APPEND longhand_isas simd128)
+  set(longhand_isas portable simd128)
+  set(longhand_isa_optimization -Os)  # a page loads the module; core/CMakeLists.txt excepts products
   set(longhand_isa_flags_simd128 -mrelaxed-simd)
 endif()
 
 # Unrolled loops with a sanitizer's checks would take a minute per file to compile.
-set(longhand_isa_optimization -O3)
 if(LONGHAND_SANITIZE)
   set(longhand_isa_optimization -O1)
+elseif(NOT longhand_isa_optimization)
+  set(longhand_isa_optimization -O3)
 endif()
 # `fused` computes the bits of --math portable on processors without fused multiply-add. It calls a
 # function for each of them, so further optimization would double the time to compile and gain little.
@@ -177,9 +182,8 @@ function(longhand_simd target)
     elseif(NOT target STREQUAL "longhand_core")
       target_precompile_headers(${target}_${isa} REUSE_FROM longhand_core_${isa})
     endif()
-    # apps/wasm/CMakeLists.txt links simd128, because an engine without relaxed SIMD refuses a module
-    # that contains it.
-    if(NOT isa STREQUAL "simd128")
+    # Each WebAssembly module has the kernels of one set (apps/wasm/CMakeLists.txt).
+    if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
       target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
     endif()
   endforeach()

@@ -56,7 +56,7 @@ chmod +x "$tools/clang++" "$tools/ar" "$tools/ranlib" "$tools/link"
 compile() {
   output=$1 source=$2
   shift 2
-  "$zig" clang "$@" @"$tools/flags" -w -O2 -DNDEBUG -c "$source" -o "$output"
+  "$zig" clang "$@" @"$tools/flags" -w -Oz -DNDEBUG -c "$source" -o "$output"
 }
 
 # Compiles the C++ library, its exceptions, and the C library.
@@ -82,7 +82,7 @@ TAG
     esac
     compile "$objects/$(basename "$(dirname "$source")")-$(basename "$source").o" "$source" \
       -D_LIBCPP_HAS_MUSL_LIBC=$musl -std=c++23 -D_LIBCPP_BUILDING_LIBRARY \
-      -D_LIBCXXABI_BUILDING_LIBRARY -DLIBCXX_BUILDING_LIBCXXABI -I"$lib/libcxx/src" \
+      -D_LIBCXXABI_BUILDING_LIBRARY -DLIBCXXABI_NON_DEMANGLING_TERMINATE -DLIBCXX_BUILDING_LIBCXXABI -I"$lib/libcxx/src" \
       -I"$lib/libcxxabi/src" -I"$lib/libcxx/libc"
   done
   echo 'int main(void) { return 0; }' > "$tools/empty.c"

@@ -48,8 +48,8 @@ async function openLonghand(bytes) {
   };
 }
 
-// The bytes of a module that this engine can run: the one with fused multiply-add if the engine has
-// relaxed SIMD, otherwise the plain one. Each is compressed with gzip and encoded in base64.
+// The bytes of the module for this engine and processor: the one with fused multiply-adds if they have
+// them, otherwise the plain one. Each is compressed with gzip and encoded in base64.
 async function unpackLonghand(packed) {
   const unpack = async text => {
     const bytes = Uint8Array.from(atob(text), character => character.charCodeAt(0));
@@ -57,7 +57,8 @@ async function unpackLonghand(packed) {
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
   const fused = await unpack(packed.fused);
-  return WebAssembly.validate(fused) ? fused : unpack(packed.plain);
+  const has = WebAssembly.validate(fused) && (await openLonghand(fused))({do: "kernels"}).kernels === "simd128";
+  return has ? fused : unpack(packed.plain);
 }
 
 // A copy of the module in a worker of its own. ask(request) returns a promise of the result. The

@@ -54,7 +54,7 @@ Json derivative(const Json& request) {
 
 Json multiply(const Json& request) {
   const std::int64_t n = request["size"].integer();
-  const auto backend = make_cpu_backend({.math = Math::portable});
+  const auto backend = make_cpu_backend({.math = Math::exact});
   Rng rng(1, Purpose::test);
   std::vector<double> values(static_cast<std::size_t>(n * n));
   for (double& value : values) value = rng.uniform();

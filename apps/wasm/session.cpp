@@ -38,12 +38,22 @@ Config changed(Config config, std::string_view changes) {
   return config;
 }
 
+/// The backend of the configuration. Math::portable needs fused multiply-adds, for which only the
+/// module with relaxed SIMD has kernels.
+std::shared_ptr<Backend> backend_of(const Config& config) {
+  const ComputeSettings compute = config.compute();
+  LONGHAND_CHECK(
+      compute.options.math != Math::portable || cpu::choose_isa() == cpu::Isa::simd128,
+      "compute.math: expected exact, because portable needs relaxed SIMD, which is missing here");
+  return compute.make();
+}
+
 }  // namespace
 
 Session::Session(std::string_view ini)
     : config_(Config::parse(ini, "configuration")),
       settings_(config_.training()),
-      backend_(config_.compute().make()),
+      backend_(backend_of(config_)),
       task_(config_.task()),
       model_(*backend_, config_.model(*task_), settings_.seed, config_.storage()),
       batches_(config_.batches(config_.learned())) {

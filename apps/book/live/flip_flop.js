@@ -1,6 +1,6 @@
 "use strict";
 
-const instructions = 32, steps = 300, between = 25;
+const instructions = 32, steps = 600, between = 25;
 const kinds = [
   {name: "FAL", heads: "fal:1", positions: "none", colour: "var(--c0)", dash: ""},
   {name: "Stick-breaking", heads: "stick:4", positions: "none", colour: "var(--c1)", dash: "6 3"},
