@@ -117,9 +117,7 @@ elseif(NOT longhand_isa_optimization)
 endif()
 # `fused` computes the bits of --math portable on processors without fused multiply-add. It calls a
 # function for each of them, so further optimization would double the time to compile and gain little.
-if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
-  set(longhand_isa_optimization_fused -O1)
-endif()
+set(longhand_isa_optimization_fused -O1)
 
 # Builds that are not timed may omit instruction sets: those before LONGHAND_WEAKEST_ISA, and those after
 # LONGHAND_STRONGEST_ISA.
