@@ -60,7 +60,7 @@ class Recall final : public Task {
     const Tokens keys = draw_distinct(rng, 1, first_value_ - 1, pairs);
     const Tokens values =
         draw_distinct(rng, first_value_, vocabulary_.size() - first_value_, pairs * repeats_);
-    std::vector<std::size_t> order;  // for each value, the index of its key
+    std::vector<std::size_t> order;  // index of the key of each value
     for (std::size_t key = 0; key < keys.size(); ++key) {
       order.insert(order.end(), static_cast<std::size_t>(repeats_), key);
     }
@@ -242,7 +242,7 @@ class Recall final : public Task {
                   tokens_.most, ", got ", length);
     }
     const auto table = static_cast<std::size_t>(2 * pairs_of(length) * repeats_);
-    std::map<std::int32_t, std::size_t> owners;  // for each value, the index of its token
+    std::map<std::int32_t, std::size_t> owners;  // index of the token of each value
     for (std::size_t i = 0; i < table; i += 2) {
       const std::int32_t key = tokens[i], value = tokens[i + 1];
       if (key < 1 || key >= first_value_) {

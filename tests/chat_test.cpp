@@ -4,6 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "tests/golden.h"
+#include "tests/memorized_answers.h"
 #include "tests/program.h"
 #include "tests/refusal.h"
 
@@ -12,21 +13,9 @@ namespace chat_test {
 using namespace longhand;
 
 struct Talk : Program {
-  /// Trains a byte-level model to memorize three answers, each of which ends with a line break.
+  /// Each answer ends with a line break.
   void train(const std::string& flags = "--task.separator '\\n'", int steps = 150) const {
-    std::string records;
-    for (const char* record :
-         {R"({"prompt": "cat?", "answer": "meow"})", R"({"prompt": "dog?", "answer": "woof woof"})",
-          R"({"prompt": "cow?", "answer": "moo"})"}) {
-      records += std::string(record) + "\n\n";
-    }
-    write_atomically(folder / "qa.jsonl", records);
-    const Outcome trained = (*this)(
-        "train --task text --text qa.jsonl --text-validation qa.jsonl --task.length 32 --width 32 "
-        "--layers 2 --heads softmax:2 --batch 6 --rate 5e-3 --warm_up 10 --longest 100000 --quiet "
-        "--out run --steps " +
-        std::to_string(steps) + ' ' + flags);
-    BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+    train_on_animals(*this, flags, steps, 100'000);
   }
   Outcome say(const std::string& lines, const std::string& words = "") const {
     write_atomically(folder / "lines", lines);

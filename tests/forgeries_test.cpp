@@ -264,7 +264,7 @@ double probability(int wrong, int sampled) {
   return 1 - none;
 }
 
-/// How many forgeries of a kind were found, and how many are expected with random stretches.
+/// The number of forgeries of a kind that were found, and the number that chance predicts.
 struct Row {
   int forgeries = 0, all = 0, without_steps = 0;
   struct Sampled {

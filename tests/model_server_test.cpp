@@ -7,9 +7,9 @@
 
 #include "apps/run/published_model.h"
 #include "apps/serve/model_server.h"
-#include "core/atomic_file.h"
 #include "tasks/text_settings.h"
 #include "tests/http_client.h"
+#include "tests/memorized_answers.h"
 #include "tests/program.h"
 
 namespace model_server_test {
@@ -20,18 +20,7 @@ using namespace longhand::app;
 /// A model that has memorized three answers, and a server for it in this process.
 struct Served : Program {
   Served() {
-    std::string records;
-    for (const char* record :
-         {R"({"prompt": "cat?", "answer": "meow"})", R"({"prompt": "dog?", "answer": "woof woof"})",
-          R"({"prompt": "cow?", "answer": "moo"})"}) {
-      records += std::string(record) + "\n\n";
-    }
-    write_atomically(folder / "qa.jsonl", records);
-    const Outcome trained = (*this)(
-        "train --task text --text qa.jsonl --text-validation qa.jsonl --task.length 32 "
-        "--task.separator '\\n' --width 32 --layers 2 --heads softmax:2 --batch 6 --rate 5e-3 "
-        "--warm_up 10 --longest 4000 --quiet --out run --steps 150");
-    BOOST_REQUIRE_MESSAGE(trained.status == 0, trained.err);
+    train_on_animals(*this, "--task.separator '\\n'", 150, 4000);
     LoadedRun loaded = load_for_prompts(folder / "run", {.compute = {{"threads", "1"}}});
     tasks::ConversationFormat format =
         tasks::TextSettings(loaded.config.task_values()).format(loaded.task->vocabulary());

@@ -14,7 +14,7 @@ namespace longhand::app {
 /// A request for a completion, in the form of OpenAI's interface.
 struct CompletionRequest {
   bool is_chat = false;
-  std::vector<nn::ChatMessage> messages = {};  // of a chat
+  std::vector<nn::ChatMessage> messages = {};  // empty unless the request is a chat
   // The prompt of a completion, as text or as tokens.
   std::string prompt = {};
   std::vector<std::int32_t> prompt_tokens = {};

@@ -33,7 +33,7 @@ class HttpStream {
   /// True if the client has disconnected or the server has closed the connection.
   bool is_cancelled() const;
 
-  /// For the server: the parts that were written since the last call.
+  /// The parts that were written since the last call of take(), which only the server calls.
   struct Parts {
     int status = 200;
     std::string bytes;

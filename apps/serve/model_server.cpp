@@ -122,9 +122,9 @@ HttpResponse ModelServer::answer(const HttpRequest& request) {
     if (request.path == "/chat.js") {
       return {.type = "text/javascript; charset=utf-8", .body = std::string(chat_script)};
     }
-    for (const PageFile& file : page_files()) {
-      if (request.path != file.path || request.path != "/style.css") continue;
-      return {.type = std::string(file.type), .body = std::string(file.text)};
+    if (request.path == "/style.css") {
+      const auto file = std::ranges::find(page_files(), request.path, &PageFile::path);
+      return {.type = std::string(file->type), .body = std::string(file->text)};
     }
     if (request.path == "/v1/models") {
       const Json model{{"id", settings_.name},

@@ -32,9 +32,10 @@ class ModelServer {
   struct Settings {
     std::string name;  // the model's name in responses
     std::string token;
-    nn::Sampling sampling;    // for requests without these fields
-    std::int64_t most = 512;  // maximum number of new tokens, for requests without max_tokens
-    std::uint64_t seed = 1;   // request n without a seed uses seed + n
+    // Values of the fields that a request omits. Request n uses seed + n.
+    nn::Sampling sampling;
+    std::int64_t most = 512;  // maximum number of new tokens
+    std::uint64_t seed = 1;
   };
   static constexpr std::size_t most_waiting = 16;
 

@@ -32,7 +32,7 @@ __global__ void add_up_kernel(const float* parts, std::int64_t outer, std::int64
   if (threadIdx.x == 0) result[blockIdx.x] = add ? result[blockIdx.x] + sum : sum;
 }
 
-/// For each i < entries, sums parts[s * entries + i] over all slices s. The sum replaces y[i] or,
+/// Sums parts[s * entries + i] over all slices s, for each i < entries. The sum replaces y[i] or,
 /// if `add` is set, is added to y[i].
 __global__ void add_slices_kernel(const float* parts, int slices, std::int64_t entries, float* y,
                                   bool add) {

@@ -29,13 +29,14 @@ constexpr int candidate_floats = most_candidates * attention_threads;
 /// The state of one query in the forward pass. x is half of a score. Each lane of the query has its
 /// own list of candidates, which are the x of its keys that may have a positive weight.
 struct EntmaxQuery : Query<Entmax> {
-  // At most the threshold at which the weights sum to 1, for the keys processed so far.
+  // A lower bound of the threshold at which the weights of the keys processed so far sum to 1.
   float threshold = -std::numeric_limits<float>::max();
   // For this threshold. roots: the sum of the square roots of the weights; squares: the sum of the
   // weights; number: number of keys with a positive weight.
   float roots = 0, squares = 0, number = 0;
-  float* candidates =
-      nullptr;  // in shared memory; candidate n is candidates[n * attention_threads]
+  // The scores that may exceed the threshold, in shared memory. Score n of this thread is
+  // candidates[n * attention_threads].
+  float* candidates = nullptr;
   int count = 0;
   bool complete = true;  // false if the list had no room for all candidates
 

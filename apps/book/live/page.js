@@ -1,6 +1,6 @@
 "use strict";
 
-// What the pages that compute have in common.
+// Functions of all pages that compute.
 const element = id => document.getElementById(id);
 
 // Makes an element of HTML, or of SVG if the name begins with "svg:".
