@@ -51,10 +51,9 @@ class Fields {
   /// Throws an Error unless the field is missing, false or empty.
   void none(std::string_view name) const {
     const Json* const found = find(name);
-    LONGHAND_CHECK(
-        !found || *found == Json(false) ||
-            (!found->is_string() && found->empty() && (found->is_array() || found->is_object())),
-        name, ": this server does not support this field");
+    const bool is_list = found && (found->is_array() || found->is_object());
+    LONGHAND_CHECK(!found || *found == Json(false) || (is_list && found->empty()), name,
+                   ": this server does not support this field");
   }
 
  private:

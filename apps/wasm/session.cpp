@@ -6,6 +6,7 @@
 #include "apps/run/evaluation.h"
 #include "apps/run/inspection.h"
 #include "apps/run/learning.h"
+#include "autograd/softmax.h"
 #include "core/cpu/isa.h"
 #include "core/quote.h"
 
@@ -108,25 +109,16 @@ Json Session::look(std::string_view prompt) {
     if (!view.selected.empty()) head["selected"] = view.selected;
     heads.push_back(std::move(head));
   }
-  const Tensor logits = model_.logits(model_.features(input)).value();
-  const std::vector<double> values = logits.to_doubles();
-  const std::size_t classes = values.size() / sample.tokens.size();
-  Json predictions = Json::array();
-  for (std::size_t row = 0; row < sample.tokens.size(); ++row) {
-    const std::span<const double> scores = std::span(values).subspan(row * classes, classes);
-    const double largest = *std::ranges::max_element(scores);
-    std::vector<double> shares;
-    double sum = 0;
-    for (const double score : scores) sum += shares.emplace_back(std::exp(score - largest));
-    for (double& share : shares) share /= sum;
-    predictions.push_back(shares);
+  const Tensor shares = softmax(model_.logits(model_.features(input))).value();
+  Json predictions = Json::array(), classes = Json::array();
+  for (std::int64_t row = 0; row < shares.rows(); ++row) {
+    predictions.push_back(shares.slice(row, 1).to_doubles());
   }
-  Json classes_labels = Json::array();
-  for (std::int32_t token = 0; token < static_cast<std::int32_t>(classes); ++token) {
-    classes_labels.push_back(token_label(task_->vocabulary(), token));
+  for (std::int64_t token = 0; token < shares.columns(); ++token) {
+    classes.push_back(token_label(task_->vocabulary(), static_cast<std::int32_t>(token)));
   }
   return {{"tokens", labels(*task_, sample.tokens)},
-          {"classes", std::move(classes_labels)},
+          {"classes", std::move(classes)},
           {"probabilities", std::move(predictions)},
           {"heads", std::move(heads)}};
 }
