@@ -52,8 +52,8 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, same);
 }
 
-/// Returns the option `name`, for which `alias` is another name. Returns null if the command does
-/// not have this option, or has an option named like the alias.
+/// Returns the option `name`, which other programs call `alias`. Returns null if the command has no
+/// option `name`, or if the command itself has an option with the name `alias`.
 const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
                                const std::vector<CliFlag>& options) {
   const auto find = [&](std::string_view wanted) {
@@ -64,8 +64,8 @@ const CliFlag* option_of_alias(std::string_view alias, std::string_view name,
   return find(alias) ? nullptr : find(name);
 }
 
-/// The spelling of a flag that the command declares. --batch_tokens becomes --batch-tokens, and
-/// another name of an option becomes its own name.
+/// Replaces the name of a flag by the name of the command's option: dashes and underscores become
+/// those of the option's name, and an alias such as --lr becomes --rate.
 std::string as_named(const std::string& word, const std::vector<CliFlag>& options) {
   if (!word.starts_with("--")) return word;
   const std::size_t end = std::min(word.find('='), word.size());
@@ -227,7 +227,7 @@ std::string Command::help(const Arguments& beside, bool rich) const {
   try {
     task = tasks::named_task(task).kind.name;
   } catch (const Error&) {
-    // An unknown task has no options to list.
+    // No task or an unknown task is named: the help lists no options of a task.
   }
   struct Line {
     std::string flag, meaning;

@@ -15,8 +15,8 @@ namespace longhand::app {
 inline constexpr std::string_view threads_help =
     "threads; 0: one per core, or OMP_NUM_THREADS with OpenMP";
 
-/// A backend and its options. declare() describes these members, from which the section [compute]
-/// of config.ini and the command-line flags are generated.
+/// A backend and its options. declare() adds a description of each member to a list. The section
+/// [compute] of config.ini and the command-line flags are generated from this list.
 struct ComputeSettings {
   std::string backend = "cpu";
   BackendOptions options;

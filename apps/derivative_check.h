@@ -29,7 +29,8 @@ struct DerivativeCheck {
     bool right = false;
   };
   std::vector<Row> rows;
-  std::int64_t without = 0;  // number of points where f or its quotient does not exist
+  // Number of skipped points: f is not finite there, or its difference quotient is inaccurate.
+  std::int64_t without = 0;
   // Describes how the given derivative differs, such as "the negative"; may be empty.
   std::string hint;
   bool right() const;

@@ -99,8 +99,7 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   const std::string& name() const { return name_; }
   const BackendOptions& options() const { return options_; }
   /// Returns the math mode of a product: `wanted` or, by default, the mode of the backend's
-  /// options. Math::portable becomes Math::exact, because the products of both modes are f32
-  /// products.
+  /// options. Math::portable is replaced by Math::exact, because both modes compute f32 products.
   Math math(const std::optional<Math>& wanted) const {
     const Math math = wanted.value_or(options_.math);
     return math == Math::portable ? Math::exact : math;
@@ -133,9 +132,9 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
 };
 
 /// While a SteadyValues exists, its tensors must keep their values. A backend may then cache data
-/// that it derives from them: the CPU backend caches packed panels for products, up to
-/// most_kept_bytes. Results have the same bits with and without SteadyValues. A backend has at most
-/// one SteadyValues at a time.
+/// that it derives from them. The CPU backend caches their packed panels for products, at most
+/// most_kept_bytes in total. Results have the same bits with and without SteadyValues. A backend
+/// has at most one SteadyValues at a time.
 class SteadyValues {
  public:
   static constexpr std::size_t most_kept_bytes = std::size_t{256} << 20;

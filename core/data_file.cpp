@@ -74,9 +74,9 @@ FileSum sum_of(const FileDescriptor& file, const std::filesystem::path& path, st
   return sum;
 }
 
-/// Returns the checksum of a file whose size, times and other metadata are `state`. The checksum is
-/// cached for this state unless the last write was less than two seconds ago. So soon after a
-/// write, a further write could leave the same times, and the cached checksum would be wrong.
+/// Returns the checksum of a file whose size, times and other metadata are `state`, and caches it
+/// for this state. The cache is not used within two seconds of the last write. A further write in
+/// this time might not change the times, and a cached checksum would then be wrong.
 FileSum known_sum(const FileDescriptor& file, const std::filesystem::path& path,
                   const State& state) {
   static std::mutex mutex;

@@ -42,7 +42,8 @@ class DataFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   FileSum sum_;
-  // Hash of the file's size, times and other metadata when they were last compared.
+  // Hash of the file's size, times and other metadata when its checksum was last determined. While
+  // the hash is the same, the contents count as unchanged.
   mutable std::atomic<std::uint64_t> times_;
   mutable std::mutex comparing_;
 };

@@ -47,8 +47,8 @@ struct Reduced {
 };
 Reduced reduce(double x) {
   const double n = std::floor(x * (2 / std::numbers::pi) + 0.5);
-  // The parts of pi/2 have at most 22 significant bits, so that their products with |n| < 2^31 are
-  // exact, except the last part.
+  // pi/2 is the sum of four parts. The first three have at most 22 significant bits, so their
+  // products with an integer |n| < 2^31 are exact.
   double r = x - n * 0x1.921fb8p0;
   r -= n * -0x1.5dde98p-23;
   r -= n * 0x1.846988p-48;
@@ -56,9 +56,9 @@ Reduced reduce(double x) {
   return {static_cast<int>(static_cast<std::int64_t>(n) & 3), r};
 }
 
-/// Like reduce(), for 2^31 <= x < 2^128. x = m 2^e with an integer m. The leading bits of 2/pi only
-/// add multiples of 4 to x 2/pi, the number of quarter turns, so these bits are skipped. The result
-/// is computed from the next 128 bits.
+/// Like reduce(), for 2^31 <= x < 2^128. x is m 2^e with an integer m. The number of quarter turns,
+/// x (2/pi), is only needed modulo 4. The leading bits of 2/pi contribute multiples of 4, so they
+/// are skipped. Only the next 128 bits of 2/pi are used.
 Reduced reduce_large(double x) {
   static constexpr std::array<std::uint64_t, 5> two_over_pi{0xa2f9836e4e441529, 0xfc2757d1f534ddc0,
                                                             0xdb6295993c439041, 0xfe5163abdebbc561,

@@ -1,9 +1,10 @@
 #pragma once
 
-/// Elementary functions of f64 that consist of the four operations and of exact functions such as
-/// ldexp. They have the same bits on every processor and with every C library, whose functions may
-/// differ in the last bit. All numbers on which the bits of a training depend are computed with
-/// them: initial values, learning rates, positions. Vectors of f32 use core/cpu/math.h instead.
+/// Elementary functions of f64. They use only addition, subtraction, multiplication, division and
+/// exact functions such as ldexp. Their results therefore have the same bits on every processor,
+/// while the functions of two C libraries may differ in the last bit. All numbers on which the bits
+/// of a training depend are computed with them: initial values, learning rates, positions. Vectors
+/// of f32 use core/cpu/math.h instead.
 ///
 /// The relative error is at most 2 units in the last place, except where it is stated.
 namespace longhand::elementary {

@@ -33,9 +33,9 @@ inline std::uint16_t to_f16(float x) {
   } else if (size < 0x38800000u) {  // below 2^-14, numbers are multiples of 2^-24
     half = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(size), 24)));
   } else {
-    // Removes the low 13 bits of the fraction, whose range is 2^13. First adds 2^12 - 1, or 2^12 if
-    // the last kept bit is 1. The addition carries into the kept bits exactly when the number must
-    // be rounded up.
+    // Removes the low 13 bits of the fraction, with rounding to nearest, ties to even. First adds
+    // 2^12 - 1 (just under half a unit of the last kept bit), or 2^12 if the last kept bit is 1.
+    // The addition carries into the kept bits exactly when the number must be rounded up.
     const std::uint32_t rebiased = size - (std::uint32_t{127 - 15} << 23);
     half = (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13;
   }

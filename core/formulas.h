@@ -6,8 +6,9 @@
 #include <string_view>
 
 /// The elementwise formulas with one operand. A formula is a struct with two function templates,
-/// value(x) and derivative(x), on the type of x. The same code therefore runs on double and float
-/// (in the reference backend, and in CUDA with --expt-relaxed-constexpr) and on cpu::<isa>::Vec.
+/// value(x) and derivative(x). Their template parameter is the type of x, so the same code runs on
+/// double and float (in the reference backend, and in CUDA with --expt-relaxed-constexpr) and on
+/// vectors (cpu::<isa>::Vec).
 /// For Vec, the functions exp, tanh, select, ... are found by argument-dependent lookup.
 ///
 /// A new formula needs a struct in this file, a name in the enum Activation and an entry in the
@@ -238,9 +239,8 @@ constexpr bool in_order(TypeList<F...>) {
 static_assert(in_order(Formulas{}), "Formulas and Activation name the same formulas in one order");
 }  // namespace detail
 
-/// Calls body(Formula{}), where Formula is the struct in the type list whose member `kind` equals
-/// the argument `kind`. The formula is then known at compile time, so the body can be a template on
-/// its type.
+/// Calls body(F{}), where F is the formula in the type list with F::kind == kind. For each formula
+/// of the list, the body is compiled separately, with a type F that is known at compile time.
 template <class Kind, class Body, class First, class... Rest>
 constexpr decltype(auto) with_formula(Kind kind, Body&& body, TypeList<First, Rest...>) {
   if constexpr (sizeof...(Rest) == 0) {

@@ -88,7 +88,8 @@ void q4_0(const std::byte* block, float* y) {
 /// Writes a block of Q4_0 as llama.cpp does. d is the number with the largest magnitude, divided by
 /// -8, so that this number has q = 0. Numbers of the other sign have at most q = 15, so the largest
 /// of them may be wrong by |d|. All others are wrong by at most |d| / 2, plus 8 times the error of
-/// d in f16. The products are exact in double.
+/// d in f16. Numbers are multiplied by the f32 value of 1 / d in double, where the products are
+/// exact.
 void to_q4_0(const float* x, std::byte* block) {
   float largest = 0;
   for (int i = 0; i < 32; ++i) {
@@ -136,13 +137,13 @@ void q5_1(const std::byte* block, float* y) {
   }
 }
 
-// Formats with blocks of 256 numbers. A number is d f q - d' s, where q is an integer and d and d'
-// are two factors of the block. A block has eight parts of 32 numbers. Each part has a six-bit
-// factor f and a six-bit shift s. The f and s of all parts are packed into twelve bytes. For a part
-// i < 4, f is the low six bits of byte i, and s is the low six bits of byte i + 4. For parts i from
-// 4 on, the low half of byte i + 4 is the low four bits of f, and the high half is the low four
-// bits of s. The high two bits of f are the high two bits of byte i - 4, and those of s are the
-// high two bits of byte i.
+// Formats with blocks of 256 numbers. In Q4_K and Q5_K, a block has two factors d and d' and eight
+// parts of 32 numbers. Each part has a six-bit factor f and a six-bit shift s. A number is
+// d f q - d' s, where q is an integer. The factors f and shifts s of all parts are packed into
+// twelve bytes. In the parts i = 0 to 3, f is the low six bits of byte i, and s is the low six bits
+// of byte i + 4. In the parts i = 4 to 7, the low half of byte i + 4 is the low four bits of f, and
+// the high half is the low four bits of s. The upper two bits of byte i - 4 are the high two bits
+// of f. The upper two bits of byte i are the high two bits of s.
 
 struct Part {
   float factor, shift;
@@ -268,7 +269,9 @@ void encode_gguf(const GgufType& type, std::span<const double> numbers,
       type.encode && std::ssize(numbers) % type.block == 0 && blocks.size() == count * type.bytes,
       "GGUF: expected a count of numbers that is a multiple of ", type.block,
       ", the block size of ", type.name, ", got ", numbers.size());
-  const bool finite_only = type.block > 1;  // a factor of a block cannot represent NaN
+  // A block of several numbers stores each as an integer times a factor of the whole block. It
+  // cannot represent a single number that is infinite or NaN.
+  const bool finite_only = type.block > 1;
   std::array<float, largest_block> rounded;
   for (std::size_t b = 0; b < count; ++b) {
     for (std::size_t k = 0; k < static_cast<std::size_t>(type.block); ++k) {

@@ -16,19 +16,20 @@ struct GgufType {
   std::int64_t block;  // numbers per block
   std::size_t bytes;   // bytes per block
   void (*decode)(const std::byte* block, float* numbers);
-  /// Rounds the numbers of a block. Null for types that are only read.
+  /// Rounds the numbers of one block to this type and stores them. Null for types that can only be
+  /// read.
   void (*encode)(const float* numbers, std::byte* block) = nullptr;
 };
 
 /// Returns the element type with this code if it is F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0,
 /// Q5_1, Q4_K, Q5_K or Q6_K, otherwise null.
 const GgufType* gguf_type(std::uint32_t code);
-/// Returns the type that can be written and has this name in small letters, such as q8_0. Null if
-/// there is none.
+/// Returns the type with this lower-case name, such as q8_0. Returns null if there is no such type
+/// or if it can only be read.
 const GgufType* written_gguf_type(std::string_view name);
 /// The names of the types that can be written: "f32, f16, ...".
 std::string written_gguf_types();
-/// The name of a type in small letters.
+/// The name of a type in lower case, such as q8_0.
 std::string small_name(const GgufType& type);
 
 /// Decodes numbers.size() numbers. The first of them has the index `first` among all numbers of the
@@ -36,8 +37,9 @@ std::string small_name(const GgufType& type);
 void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
                  std::span<double> numbers);
 
-/// Encodes whole blocks of numbers in a type that can be written. Throws an Error if a number is
-/// not finite or if a block's factor exceeds the range of f16. F32 and BF16 have no such limits.
+/// Encodes whole blocks of numbers in a type that can be written. F32 and BF16 can store every
+/// number. For F16, throws an Error if a number is not finite in f16. For types with a factor per
+/// block, throws an Error if a number is not finite or if the factor is not finite in f16.
 void encode_gguf(const GgufType& type, std::span<const double> numbers,
                  std::span<std::byte> blocks);
 

@@ -24,12 +24,13 @@ class GgufWriter {
 
   using Give = std::function<void(std::span<const std::byte>)>;
   /// Adds a tensor of `size` bytes. `shape` begins with the axis that varies fastest. `type` is a
-  /// code of core/gguf_blocks.h. write() calls `bytes`, which gives the tensor's bytes in order.
+  /// code of core/gguf_blocks.h. write() calls bytes(give), which must pass the tensor's bytes to
+  /// give() in order, in one or more calls.
   void tensor(std::string_view name, std::span<const std::uint64_t> shape, std::uint32_t type,
               std::uint64_t size, std::function<void(const Give&)> bytes);
 
-  /// Gives the bytes of the file in order. Throws an Error if a tensor gives a wrong number of
-  /// bytes.
+  /// Passes the bytes of the file to give() in order, in several calls. Throws an Error if a
+  /// tensor's function `bytes` does not produce exactly the tensor's size in bytes.
   void write(const Give& give) const;
 
  private:

@@ -32,8 +32,8 @@ std::optional<Integer> whole(std::string_view digits) {
   return read.ptr == end && read.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// True if the decimal number d.ddd * 10^e, with a digit d > 0, has e >= 0. `digits` is such a
-/// number in any notation of JSON.
+/// True if the number whose JSON text is `digits` has an absolute value of at least 1. The number
+/// may be too large or too small for a double.
 bool is_at_least_one(std::string_view digits) {
   const std::size_t mantissa = std::min(digits.find_first_of("eE"), digits.size());
   const std::size_t point = std::min(digits.substr(0, mantissa).find('.'), mantissa);

@@ -78,17 +78,19 @@ class CachingAllocator {
   /// belong to no such object have no entry.
   std::map<void*, int> reserved_;
   std::set<void*> reserved_live_;  // blocks in use that belong to a ReservedBlocks object
-  // Null unless a ReservedBlocks::Use exists. Every allocated block is then added to this set.
+  // While a ReservedBlocks::Use exists, every allocated block is added to this set. Null if no Use
+  // exists.
   std::set<void*>* joining_ = nullptr;
   MemoryUse use_;
 };
 
 /// A set of memory blocks with which a computation can be repeated without new allocations. While
-/// an object of the class Use exists, every allocated block is added to the set. Afterwards, only
-/// computations with a Use, of this set or of another, may get the block. They run one after
-/// another, so they may share blocks. Other tensors never get the block, because the next
-/// repetition of the computation would overwrite them. When the set is destroyed, its blocks become
-/// available to all requests, except those that are also in another set.
+/// an object of the class Use exists, every allocated block is added to the set. A released block
+/// of the set is only reused while a Use exists, for this set or another set. The computations of
+/// different sets run one after another, so they may share blocks. At other times, no tensor may
+/// receive such a block, because the next repetition of the computation would overwrite the tensor.
+/// When the set is destroyed, all requests may receive its blocks, except the blocks that are also
+/// in another set.
 class ReservedBlocks {
  public:
   explicit ReservedBlocks(CachingAllocator& memory) : memory_(memory) {}

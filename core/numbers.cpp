@@ -19,7 +19,7 @@ namespace longhand {
 namespace {
 
 using Type = Numbers::Type;
-// Maximum bytes of a file: 1 TiB, or as many as std::size_t can count.
+// Maximum bytes of a file: 1 TiB, or the maximum of std::size_t if that is less.
 constexpr std::size_t largest_file =
     std::min<std::uint64_t>(std::uint64_t{1} << 40, std::numeric_limits<std::size_t>::max());
 
@@ -238,8 +238,8 @@ Classes read_classes(const std::filesystem::path& table, const std::string& colu
                    ": expected at most ", most_classes, " different classes, got more");
     classes.rows.push_back(at->second);
   }
-  // sorted[n] is the class of the name with the number n. Names are numbered in the order of
-  // appearance, but classes are in the ascending order of the names.
+  // sorted[n] is the class number of the name to which `numbers` assigned n. The numbers n follow
+  // the order of appearance. Class numbers follow the ascending order of the names.
   std::vector<std::int32_t> sorted(numbers.size());
   for (const auto& [name, number] : numbers) {
     sorted[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(classes.names.size());

@@ -46,7 +46,7 @@ class Numbers {
 /// Reads an array from a file. The extensions .npy, .npz and .safetensors mean these formats. A
 /// file with any other extension must be an uncompressed IDX file, the format of the MNIST data. If
 /// the file contains several arrays, `array` is the name of the one to read. A truncated or damaged
-/// file is refused. Reading needs at most a small multiple of the file's size in memory.
+/// file is refused. The memory required is at most a small multiple of the file's size.
 Numbers read_numbers(const std::filesystem::path& path, const std::string& array = {});
 
 /// Reads columns of a table (core/table_file.h) in which every cell is a number. The result has the

@@ -187,7 +187,7 @@ void ThreadPool::Team::work(int worker) {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, news);
       lock.unlock();
-      step_aside();  // the caller may have moved to another core
+      step_aside();  // leave the caller's core, which may have changed while this worker slept
     }
     if (stop_) return;
     seen = ticket_.load(std::memory_order_acquire) >> 32;

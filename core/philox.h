@@ -8,7 +8,8 @@ namespace longhand {
 inline constexpr int philox_rounds = 10;
 
 /// One round of the Philox generator: multiply, exchange and xor. Always inlined, because kernels
-/// for several instruction sets use it (core/cpu/isa.h).
+/// that are compiled for different instruction sets use it. The linker would keep only one
+/// out-of-line copy for all of them, possibly with wide instructions (core/cpu/isa.h).
 [[gnu::always_inline]] constexpr void philox_round(std::uint32_t& c0, std::uint32_t& c1,
                                                    std::uint32_t& c2, std::uint32_t& c3,
                                                    std::uint32_t k0, std::uint32_t k1) {

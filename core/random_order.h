@@ -9,12 +9,13 @@ namespace longhand {
 /// A random permutation of 0 ... count - 1. An entry is computed when it is requested, so no table
 /// is stored.
 ///
-/// A Feistel network permutes the numbers of 2h bits, where h is the smallest value for which all
-/// numbers below `count` have at most 2h bits. Round r maps the two halves of a number from (left,
-/// right) to (right, left xor f(right)), where f(right) is the first word of the random stream
-/// named (seed, purpose, 16 epoch + r, right), see core/rng.h. If the result is not less than
-/// `count`, it is mapped again, until a result is less (cycle walking). On average, this takes less
-/// than four mappings.
+/// A Feistel network permutes the numbers of 2h bits, where h is the smallest positive number for
+/// which all numbers below `count` have at most 2h bits. Round r maps the two halves of a number
+/// from (left, right) to (right, left xor f(right)). Here f(right) consists of the low h bits of
+/// the first word of the random stream (seed, purpose, 16 epoch + r, right) of core/rng.h. Each
+/// epoch has 16 values of the stream's step: 12 for the rounds, one for shift(), and three unused.
+/// If the result is not less than `count`, it is mapped again, until a result is less (cycle
+/// walking). On average, this takes less than four mappings.
 class RandomOrder {
  public:
   RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpose, std::uint64_t epoch);

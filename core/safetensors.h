@@ -58,14 +58,16 @@ class SafetensorsFile {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
 
   /// True if the file contains checksums (core/safetensors_checksums.h), as files written by
-  /// longhand do. The checksum of the header is verified when the file is opened.
+  /// longhand do, or if it has no tensors. A checksum of the header is verified when the file is
+  /// opened.
   bool has_checksums() const { return !checksums_.empty() || entries_.empty(); }
   /// Throws an Error if the bytes of a tensor do not match their checksum.
   void check_sums() const;
 
   /// The tensors in the order of their bytes in the file.
   std::span<const SafetensorsEntry> entries() const& { return entries_; }
-  std::span<const SafetensorsEntry> entries() const&& = delete;  // the span would outlive the file
+  /// Deleted, because the span would outlive a temporary SafetensorsFile.
+  std::span<const SafetensorsEntry> entries() const&& = delete;
   const SafetensorsEntry* find(std::string_view name) const;  // null if the file has no such tensor
 
   /// The tensor with this name. Throws an Error if it is missing or has an unsupported element

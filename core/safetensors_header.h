@@ -25,9 +25,10 @@ struct SafetensorsHeader {
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// Parses the JSON of a header. Throws a one-line Error that begins with `file` if the JSON has
-/// another structure, if a field is missing, if a field or metadata key occurs twice, or if there
-/// are more names or longer names than SafetensorsFile allows.
+/// Parses the JSON of a header. Throws a one-line Error that begins with `file` if the JSON does
+/// not have the structure of a header (core/safetensors.h), if a field is missing, if a field or
+/// metadata key occurs twice, or if there are more names or longer names than SafetensorsFile
+/// allows.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& file);
 
 }  // namespace longhand

@@ -31,9 +31,10 @@ std::uint64_t data_bytes(const SafetensorsItem& item) {
   return static_cast<std::uint64_t>(item.shape.size()) * size_of(item.dtype);
 }
 
-/// Upper bounds for the number of bytes in a file's header. The overload for metadata counts the
-/// metadata, lengths, brackets and padding. The overload for a tensor counts its name, checksum,
-/// dtype, four extents and two offsets, with 20 digits for each number.
+/// Upper bounds for the bytes of a file's header. The overload for metadata counts all bytes that
+/// do not depend on the tensors: the metadata, the 8 bytes of the header's length, brackets and
+/// padding. The overload for a tensor counts its name, checksum, dtype, four extents and two
+/// offsets, with 20 digits for each number.
 std::uint64_t header_bytes(const std::map<std::string, std::string, std::less<>>& metadata) {
   std::uint64_t bytes = 128;
   for (const auto& [key, value] : metadata) {

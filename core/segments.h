@@ -20,9 +20,9 @@ class Segments {
   Segments(Backend& backend, std::span<const std::int32_t> begins,
            std::span<const std::int32_t> lengths);
 
-  /// Replaces the lengths of consecutive sequences without changing the number of sequences. The
-  /// tensors keep their memory. Earlier copies of this object share these tensors, but their spans
-  /// on the host keep the old values.
+  /// Replaces the lengths of consecutive sequences without changing the number of sequences. Writes
+  /// the new values into the memory of the tensors begin() and length(), which earlier copies of
+  /// this object share. The spans begins() and lengths() of such a copy keep the old values.
   void assign(std::span<const std::int32_t> lengths);
   /// Replaces the lengths. Each sequence still begins at the same row.
   void assign_lengths(std::span<const std::int32_t> lengths);

@@ -41,7 +41,8 @@ bool has_sha_instructions() {
 
 }  // namespace
 
-/// The loop of section 6.2.2 of the standard, with its names.
+/// The hash computation of FIPS 180-4, section 6.2.2. The variables a to h, t, t1, t2 and w have
+/// the names of the standard.
 void Sha256::compress_by_loops(State& state, const std::byte* blocks, std::size_t count) {
   for (; count > 0; --count, blocks += block_bytes) {
     std::array<std::uint32_t, 64> w{};
@@ -75,8 +76,8 @@ void Sha256::compress_by_loops(State& state, const std::byte* blocks, std::size_
 }
 
 #if defined(__x86_64__)
-/// Computes four rounds with two instructions. An instruction requires the state as the vectors
-/// {f, e, b, a} and {h, g, d, c}, lowest element first.
+/// Uses the SHA instructions of x86-64. The instruction sha256rnds2 computes two rounds and
+/// requires the state as the vectors {f, e, b, a} and {h, g, d, c}, lowest element first.
 __attribute__((target("sha,sse4.1"))) void Sha256::compress_by_instructions(State& state,
                                                                             const std::byte* blocks,
                                                                             std::size_t count) {

@@ -12,7 +12,7 @@
 namespace longhand {
 
 /// The contents of a regular file with at most `most` bytes. If the file has more bytes, throws an
-/// Error after `most` bytes were read. The size that the file system reports is not used.
+/// Error. The limit applies to the bytes that are read, not to the size that the system reports.
 std::string read_text(const std::filesystem::path& path, std::size_t most);
 /// Like read_text(path, most), but for an open file. Error messages begin with `name`.
 std::string read_text(const FileDescriptor& file, const std::string& name, std::size_t most);
@@ -20,8 +20,8 @@ std::string read_text(const FileDescriptor& file, const std::string& name, std::
 /// also be a pipe.
 std::string read_text_or_pipe(const std::filesystem::path& path, std::size_t most);
 
-/// Reads the lines of a file or pipe. If a line is longer than `longest` bytes, throws an Error
-/// after `longest` bytes were read, so the memory is bounded.
+/// Reads the lines of a file or pipe. Throws an Error if a line is longer than `longest` bytes, so
+/// a huge file without line breaks cannot exhaust the memory.
 class LineReader {
  public:
   LineReader(const std::filesystem::path& path, std::size_t longest);

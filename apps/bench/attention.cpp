@@ -21,8 +21,8 @@ struct Shapes {
   std::vector<std::int32_t> lengths() const {
     std::vector<std::int32_t> all;
     for (std::int64_t s = 0; s < sequences; ++s) {
-      // The stride 7919 is a prime and no divisor of the number of lengths, so neighbouring
-      // sequences have different lengths.
+      // 7919 is prime. Every length is therefore used before one repeats, unless the number of
+      // lengths is a multiple of 7919.
       const std::int64_t step = s * 7919 % (longest - shortest + 1);
       all.push_back(static_cast<std::int32_t>(shortest + step));
     }
@@ -161,8 +161,9 @@ struct Tensors {
       wanted.*gradient = empty_like(more.*part);
       return attend(name, own, softmax, softmax_gradient, wanted);
     };
-    // With these queries and keys, no score is positive. On average, scores are about -0.16 times
-    // the width of a head. Stick-breaking attention then assigns little weight to every key.
+    // The queries are relu(q) and the keys -relu(q) of standard normal values q, so no score is
+    // positive. The mean of relu(q) is 0.4, so the mean score is about -0.16 times the width of a
+    // head. At such scores stick-breaking attention assigns little weight to every key.
     Scores opposed = scores;
     opposed.q = positive;
     opposed.k = against;
@@ -244,8 +245,8 @@ void run(const Arguments& arguments, Backend& backend, Report& report) {
       }
     }
     for (const Mechanism& m : all) {
-      // The first mechanism, softmax, is always timed, because the column of_softmax is relative to
-      // its time.
+      // The first mechanism, softmax, is always timed, because the column "of softmax" contains
+      // the times divided by the time of softmax.
       if (!chosen.empty() && &m != &all.front() &&
           std::ranges::find(chosen, m.name) == chosen.end()) {
         continue;

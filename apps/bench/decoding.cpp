@@ -77,8 +77,8 @@ double read_rate(Backend& backend, double budget) {
   return 8 * static_cast<double>(count) / time.least;
 }
 
-/// Floating-point operations per second of the product of a [rows, 2048] matrix and a 2048 x 2048
-/// matrix of type `matrices`.
+/// Floating-point operations per second of a product of two matrices. The left matrix is f32 of
+/// shape [rows, 2048]. The right matrix is of type `matrices` and of shape [2048, 2048].
 double product_rate(Backend& backend, double budget, std::int64_t rows, DType matrices) {
   constexpr std::int64_t n = 2048;
   const Tensor a = random_tensor(backend, {rows, n}, DType::f32, 1);
@@ -127,8 +127,9 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   set_numbers(model.parameters(), seed);
   double bytes = 0, numbers = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
-    // The embedding is not counted unless it is also the output layer (tied), because decoding a
-    // token reads only one of its rows.
+    // `bytes` is the number of bytes that are read to decode one token. Only one row of the
+    // embedding is read, so the embedding is not counted. An embedding that is also the output
+    // layer (tied) is read completely and is counted.
     if (!foreign.config.tied && p == model.embedding().weight) continue;
     bytes += static_cast<double>(p.value().bytes());
     if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
@@ -164,7 +165,8 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
       product_rate(backend, budget, prompt, matrices));
 
   if (!model.recordable()) return;
-  // While an observer is set, the backend records no CUDA graph of the decoding step.
+  // Times decoding without CUDA graphs. No CUDA graph is recorded while the backend has an
+  // observer, even one that does nothing.
   backend.observer = [](std::string_view) {};
   const Times alone = decode(model, context, count + 1);
   backend.observer = nullptr;

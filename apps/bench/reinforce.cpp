@@ -14,9 +14,10 @@ struct Sizes {
 };
 constexpr std::array all_sizes{Sizes{8, 8, 512, 64}, Sizes{2, 8, 2048, 64}};
 
-/// Pairs of a query's row and the position of the key that the query should attend to, for the task
-/// of reversing a sequence. Tokens of the second half attend to the tokens of the first half in
-/// reverse order. Tokens of the first half attend to themselves.
+/// One pair (ROW, KEY) for each token, as in the task of reversing a sequence: the query in row ROW
+/// of the batch should attend to the key at position KEY of its sequence. Tokens of the second half
+/// attend to the tokens of the first half in reverse order. Tokens of the first half attend to
+/// themselves.
 Tensor reversal(Backend& backend, const Sizes& s) {
   std::vector<std::int32_t> pairs;
   for (std::int64_t row = 0; row < s.sequences * s.length; ++row) {

@@ -473,8 +473,8 @@ class Book {
   std::map<std::string, std::vector<std::string>> chapters_;  // key: part, "course" or "math"
   std::map<std::string, std::string> titles_;  // key: "PART/CHAPTER"; value: the chapter's title
   std::vector<Mechanism> mechanisms_;
-  std::vector<std::pair<std::string, std::string>>
-      computing_pages_;  // pages that compute, and their titles
+  /// File and title of each page that computes in the reader's browser.
+  std::vector<std::pair<std::string, std::string>> computing_pages_;
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;
   Json::Array search_;

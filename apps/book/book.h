@@ -10,8 +10,8 @@ namespace longhand::app::book {
 struct BookOptions {
   std::filesystem::path source;  // a checkout of this repository, with its documents and code
   std::filesystem::path out;
-  /// The WebAssembly module with which pages compute, longhand.wasm.js (scripts/wasm.sh). Empty:
-  /// such pages describe how to build the module.
+  /// The file longhand.wasm.js, which scripts/wasm.sh builds. It contains the WebAssembly module
+  /// that the book's live pages run in the browser. Empty: the live pages describe how to build it.
   std::filesystem::path module = {};
   bool checks = true;      // check every operation on this machine and show the results
   std::uint64_t seed = 1;  // seed of the numbers used for checks

@@ -16,7 +16,8 @@ namespace {
 
 using catalog::HostTensor;
 
-// Largest error of a result that an example claims. Such results are written with four decimals.
+// Maximum permitted difference between a result written in an example and the computed result.
+// Examples round their results to four decimals.
 constexpr double allowed = 0.51e-4;
 
 std::string trimmed(std::string_view text) {

@@ -51,7 +51,8 @@ std::string exercise_html(const Exercise& exercise) {
   const bool single = Expression(exercise.function).variables().size() == 1;
   const std::string command = text("longhand gradcheck --expression '", exercise.function,
                                    "' --derivative '...'", single ? "" : " --by " + exercise.by);
-  // A script of the book adds a field for the answer, which it checks between `low` and `high`.
+  // A script of the book adds a field in which the reader types an answer. The script checks the
+  // answer at points whose variables are between `low` and `high`.
   return text("<div class=\"exercise\" data-function=\"", html::escape(exercise.function),
               "\" data-by=\"", html::escape(exercise.by), "\" data-from=\"", low, "\" data-to=\"",
               high, "\">\n", html::code(command), "<details><summary>answer</summary>",

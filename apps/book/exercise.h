@@ -21,7 +21,8 @@ Exercise parse_exercise(std::string_view text);
 /// Checks a derivative with difference quotients, as `longhand gradcheck --expression` does.
 bool is_derivative(const Exercise& exercise, std::string_view typed);
 
-/// HTML with the command that checks an answer, and the answer, which is hidden until it is opened.
+/// HTML with the command that checks an answer. It also contains the right answer, which is hidden
+/// until the reader clicks on the word "answer".
 std::string exercise_html(const Exercise& exercise);
 
 }  // namespace longhand::app::book

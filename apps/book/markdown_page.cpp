@@ -276,7 +276,8 @@ class Converter {
 
   std::string paragraph(const Lines& lines, std::size_t& i) {
     Lines inside;
-    // True within a formula between double dollars, where a line may begin with any character.
+    // True within a formula between double dollars. A line of a formula that begins with "- " or
+    // "|" does not begin a list or a table.
     bool formula = false;
     for (; i < lines.size() && !is_blank(lines[i]); ++i) {
       const std::string_view line = lines[i];

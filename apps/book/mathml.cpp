@@ -154,7 +154,7 @@ class Parser {
   std::string group() {
     skip_spaces();
     if (!rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front()))) {
-      return element("mn", take_one());  // in LaTeX, an argument without braces is one digit
+      return element("mn", take_one());  // without braces, LaTeX reads one digit: x^12 is x^{1}2
     }
     if (!take("{")) return atom().mathml;
     const std::string content = list();

@@ -109,7 +109,7 @@ class CaseWriter {
       x = moved(at, direction, by);
       for (const NamedTensor& output : run(false)) {
         const std::string name = stored(output.name);
-        // Outputs without a gradient are not stored.
+        // `seeded` contains the names of the outputs that have a gradient. Only these are stored.
         if (std::ranges::count(seeded.elements(), Json(name)) == 0) continue;
         arrays_.push_back({name + side + input, output.tensor});
       }

@@ -49,8 +49,8 @@ void name(std::vector<Compared>& runs) {
 }
 
 /// True if the setting model.longest, the number of positions, cannot change a result of the run.
-/// It matters for learned positions and for position ids other than 0, 1, 2, ..., and it limits
-/// the continuations of text models.
+/// The setting can change results if positions are learned, if position ids are not 0, 1, 2, ...,
+/// or if the task is made from files. For texts it limits the tokens that the model reads at once.
 bool ignores_longest(const Config& config) {
   const ModelSettings model = config.model_settings();
   return model.decoder.positions != nn::Positions::learned && !config.kind().files &&

@@ -166,8 +166,10 @@ Config config_of_run(const Arguments& arguments) {
   return RunFolder(arguments.plain()[0]).config();
 }
 
-/// The scored targets of a sequence as "TOKEN: CLASS TEXT, ...", where TOKEN is the token's index.
-/// If a token has several predictions, TOKEN is followed by a dot and the number of the prediction.
+/// The scored targets of a sequence as a list of "TOKEN: CLASS". TOKEN is the index of a token, and
+/// CLASS is the class to be predicted at this token. If a token has several predictions, TOKEN is
+/// followed by a dot and the index of the prediction. If the class is the next token, the text of
+/// this next token follows CLASS. If the targets have weights, "weight" and the weight follow.
 std::string wanted_text(const nn::Batch& batch, std::int64_t first, std::int64_t length,
                         const tasks::Task& task) {
   std::string all;

@@ -65,7 +65,8 @@ class LengthScores {
     const std::int64_t first = scores_.begin()->first, last = scores_.rbegin()->first;
     std::int64_t width = 1;
     if (std::ssize(scores_) > most_rows) {
-      // The number of lengths per row becomes the first suitable one of 1, 2, 5, 10, 20, 50, ...
+      // The number of lengths per row is the first of 1, 2, 5, 10, 20, 50, ... with which the table
+      // has at most `most_rows` rows.
       for (int i = 0; last / width - first / width >= most_rows; ++i) {
         width = i % 3 == 1 ? width * 5 / 2 : width * 2;
       }

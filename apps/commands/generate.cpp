@@ -43,7 +43,8 @@ void write_logits(const LoadedRun& loaded, const Tokens& prompt, const nn::Gener
   save_arrays(file, tensors);
 }
 
-/// Writes the generated tokens as arrays. A .npy file contains the tokens only: [prompts, tokens].
+/// Writes the generated tokens to a file. A .npy file contains one array [prompts, tokens]. Files
+/// of other formats also contain the prompts' tokens and the log-probabilities.
 void write_answers(const std::vector<Continuation>& all, const std::string& file) {
   const auto host = make_reference_backend();
   std::vector<Tokens> prompts, said;
@@ -129,8 +130,10 @@ Prompts read_prompts(std::vector<std::string> texts, const tasks::Vocabulary& vo
   return prompts;
 }
 
-/// Applies --stop to `options` and returns the ends of the continuations. For tasks whose tokens
-/// are words, the token --stop belongs to the text.
+/// Returns the tokens and texts that end a continuation and are not part of its text. Stores in
+/// `options` the tokens at which generation stops. For text models, the text --stop is one of the
+/// returned texts. For other tasks, --stop is a token that ends a continuation and is part of its
+/// text.
 Ends ends_from(const Arguments& arguments, const LoadedRun& loaded, nn::GenerateOptions& options) {
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
   const std::string stop = arguments.given("stop") ? arguments.word("stop") : "";

@@ -75,8 +75,8 @@ struct Inspected {
 };
 
 /// Adds the heads to the page: for each FAL head (First-After-Last) the token that it selects, and
-/// for all other heads the attention weights. `shares` contains the share of correct reads for each
-/// head, measured on `samples` samples.
+/// for all other heads the attention weights. `shares` counts for each FAL head how often it reads
+/// the token that the answer depends on, measured on `samples` samples.
 void add_heads(html::Page& page, const Inspected& inspected, const std::vector<FalShare>& shares,
                std::int64_t samples) {
   const auto& [model, task, sample, shown] = inspected;

@@ -145,7 +145,7 @@ Start start_from(const Arguments& arguments) {
 }
 
 /// Carries out the method `reinforce`: ranks the attention heads, tries all settings of the
-/// reinforcement, and writes a run with the best ones. `config` is the configuration without
+/// reinforcement, and writes a run with the best setting. `config` is the configuration without
 /// reinforcement. Returns the table of tried settings.
 Report write_reinforced(const Config& config, const Start& start, nn::Decoder& model,
                         const std::filesystem::path& to, const Arguments& arguments,
@@ -154,7 +154,8 @@ Report write_reinforced(const Config& config, const Start& start, nn::Decoder& m
       as_usage("rank-on", [&] { return config.task(arguments.word("rank-on")); });
   const auto searched =
       as_usage("search-on", [&] { return config.task(arguments.word("search-on")); });
-  // With another seed, the search for the best setting uses other samples than the final scores.
+  // The seed differs from that of the final scores, so the search for the best setting and the
+  // final scores use different samples.
   const EvaluationOptions options{.samples = arguments.integer("search-samples", 1, 1 << 24),
                                   .seed = seed + 1};
   const std::vector<HeadScore> ranking =

@@ -44,8 +44,8 @@ std::string model_of(const Json& row) {
   return text(row["layers"].dump(), 'x', row["width"].dump(), ' ', row["heads"].string());
 }
 
-/// The number of finished steps of a run. For an unfinished run, the number of all steps follows,
-/// as in "40/1000".
+/// The number of finished steps of a run. If the run is unfinished, the total number of steps is
+/// appended, as in "40/1000".
 std::string steps_of(const Json& row) {
   if (row["step"].is_null()) return "-";
   const std::string done = row["step"].dump(), all = row["steps"].dump();

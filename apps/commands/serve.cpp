@@ -11,7 +11,8 @@
 namespace longhand::app::serve_command {
 namespace {
 
-constexpr std::uint64_t largest_request = 4u << 20;  // bytes of the body of a request to a model
+// Maximum size in bytes of the body of a request to a model.
+constexpr std::uint64_t largest_request = 4u << 20;
 
 /// Listens on the address of the flags, calls `print` with the server's address, and responds until
 /// the process receives a stop signal.

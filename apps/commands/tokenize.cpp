@@ -109,8 +109,8 @@ void encode(const Arguments& arguments, const nn::Tokenizer& tokenizer) {
   if (arguments.flag("lossy")) input.replace_broken();
   nn::Encoder encoder(tokenizer);
   std::uint64_t count = 0;
-  // JSON prints all ids first and then all offsets, so the offsets are stored until the ids are
-  // printed.
+  // The JSON output contains all ids first and then all offsets, so the offsets are stored until
+  // the ids are printed.
   std::vector<ByteRange> kept;
   if (form == Form::json) std::cout << R"({"ids": [)";
   {

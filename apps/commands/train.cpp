@@ -31,7 +31,8 @@ struct Plan {
   std::optional<std::int64_t> steps = {};  // new number of steps of the existing run
 };
 
-/// Sets the default of training.parts for a run that starts on several ranks.
+/// If mpirun or srun started the process and the configuration does not set training.parts, sets
+/// training.parts (the number of parts into which a batch is cut) to default_parts().
 Config with_parts(Config config) {
   if (nn::ranks_asked_for() && config.is_default("training.parts")) {
     config.set("training.parts", std::to_string(default_parts(config)));

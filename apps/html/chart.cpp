@@ -116,7 +116,8 @@ std::string curve(const Series& series, const Axis& x, const Axis& y, std::size_
                              escape(series.name) + ": " + number(p.x) + ", " + number(p.y));
     }
   }
-  // The script hover.js shows the values of the attribute data-values at the pointer.
+  // When the mouse pointer is over the chart, the script hover.js shows the values of the curves
+  // near the pointer. It reads them from the attribute data-values.
   return "<path d=\"" + path + "\" data-name=\"" + escape(series.name) + "\" data-values=\"" +
          values + "\" fill=\"none\" stroke=\"" + colour(hue) + "\" stroke-width=\"1.8\"" +
          (series.dashed ? " stroke-dasharray=\"5 4\"" : "") + "/>\n" + dots;

@@ -17,9 +17,9 @@ struct Series {
   std::string name;
   std::vector<Point> points;
   bool dashed = false;
-  bool marks = false;     // draw a dot at each point
+  bool marks = false;     // draw a dot or a diamond at each point
   bool line = true;       // draw a line through the points
-  bool diamonds = false;  // draw larger, diamond-shaped marks
+  bool diamonds = false;  // draw diamonds, which are larger, instead of dots
   bool in_legend = true;
   /// Index of the colour. The default is the index of the series in the chart.
   std::optional<std::size_t> hue = {};

@@ -13,7 +13,7 @@ namespace {
 // Font size in pixels, and approximate width of a letter.
 constexpr double font = 11, letter = 0.62 * font;
 constexpr std::size_t longest_label = 12;  // in letters
-// A square whose colour would be below this share of the full colour is left blank.
+// A square is left blank if its value is at most this share of HeatMap::full.
 constexpr double faintest = 0.004;
 
 /// Shortens a text to the maximum number of letters and appends an ellipsis.

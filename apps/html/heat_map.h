@@ -7,9 +7,9 @@
 
 namespace longhand::app::html {
 
-/// A matrix drawn as squares. The larger a value, the darker its square. The value appears under
-/// the pointer. Labels have a fixed font size. If there are many rows or columns, the squares are
-/// smaller and only some are labelled.
+/// A matrix drawn as squares. The larger a value, the darker its square. Each square has a tooltip
+/// with its value. Labels have a fixed font size. If there are many rows or columns, the squares
+/// are smaller, and only some rows and columns are labelled.
 struct HeatMap {
   std::vector<std::string> rows = {}, columns = {};  // labels; may be empty
   std::int64_t height = 0, width = 0;

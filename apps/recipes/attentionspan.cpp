@@ -42,11 +42,12 @@ constexpr TunedFigure tuned[] = {
 };
 
 /// The small model of a task and its training. With initial weights of standard deviation 0.1, a
-/// model learns addition much sooner than with 0.02, but reversal later. The losses of FFML
-/// (reading a register after writes and flips) and of value assignment stay on a plateau for
-/// thousands of steps if all samples are as long as in the paper. Softmax heads leave this plateau
-/// late, so the model of value assignment has ChaCAL heads. The flips in FFML require computing a
-/// parity. Softmax heads learn parity only partly, Gated DeltaNet heads completely.
+/// model learns addition much sooner than with 0.02, but it learns reversal later. If all samples
+/// are as long as in the paper, the losses of FFML (reading a register after writes and flips) and
+/// of value assignment stay on a plateau for thousands of steps. These models therefore train on
+/// shorter samples too (AlgorithmicTask::learned). In value assignment, softmax heads leave the
+/// plateau late, so its model has ChaCAL heads. The flips in FFML require computing a parity.
+/// Softmax heads learn parity only partly, and Gated DeltaNet heads learn it completely.
 struct Size {
   std::string_view task;
   std::int64_t layers, width, steps, batch;

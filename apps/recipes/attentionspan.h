@@ -22,8 +22,9 @@ struct AlgorithmicTask {
   std::string_view name;   // longhand's name, such as "reversal"
   std::string_view title;  // name in the paper, such as "String Reversal"
   double scratch_id = 0, scratch_ood = 0;
-  /// An option of the task, such as "pairs". Small models train with its values in the range
-  /// `learned`, such as "2-5". All models are scored with the paper's value, `scored`.
+  /// `option` is an option of the task, such as "pairs". `learned` is the range of this option in
+  /// the training samples of small models, such as "2-5". `scored` is the paper's value, with which
+  /// all models are scored in distribution.
   std::string_view option = {}, learned = {}, scored = {};
 };
 std::span<const AlgorithmicTask> algorithmic_tasks();
@@ -65,8 +66,8 @@ std::span<const std::string_view> beside_attentionspan();
 /// last column of every head's W_Q and W_K, on out-of-distribution samples.
 GridRun columns_repair(const GridRun& model, const RecipeOptions& options);
 
-/// For every seed, the runs of one task: runs that train a model, and runs that start from the
-/// checkpoints of this model.
+/// The runs of one task for all seeds. Some of these runs train a model. Others start from a
+/// checkpoint of such a model.
 struct Lineage {
   AlgorithmicTask task;
   std::vector<std::vector<GridRun>> seeds;  // For each seed, the runs in the order of training.
@@ -85,8 +86,9 @@ std::vector<GridPiece> pieces_of(std::span<const Lineage> lineages, const Recipe
 bool train_all(std::span<const Lineage> lineages, const RecipeOptions& options,
                RecipeResult& result);
 
-/// The task of a run with the paper's option values. `distribution` is "train" for samples in
-/// distribution and "ood" for samples out of distribution.
+/// The task on which the model of a run is scored: the run's task, with the paper's value
+/// AlgorithmicTask::scored. `distribution` is "train" for samples in distribution and "ood" for
+/// samples out of distribution.
 std::unique_ptr<tasks::Task> scored_task(const Config& config, std::string_view distribution);
 
 /// Loads the model of a finished run as it was after the last step. Repairs start from this model.
@@ -117,7 +119,8 @@ struct TaskScores {
   void add(const TaskScore& score);
 };
 
-/// Like add_row(), but multiplies the shares and their intervals by 100, so that they are percent.
+/// Like add_row(), but the row contains percentages: the mean of `shares` and its interval are
+/// multiplied by 100. `paper` must already be in percent.
 void add_percent(RecipeResult& result, const std::string& row, const std::string& column,
                  std::span<const double> shares, std::optional<double> paper, std::int64_t of);
 void add_percent(RecipeResult& result, const AlgorithmicTask& task, const std::string& column,

@@ -115,8 +115,8 @@ Row mean_row(const std::string& row, const std::string& column, const tasks::Mom
 struct PaperScores {
   std::string_view model, task;
   // The paper's attention on the reference tokens, in percent. `right` is the mean over right
-  // predictions and `wrong` the mean over wrong predictions. Each has the spread that the paper
-  // prints.
+  // predictions and `wrong` the mean over wrong predictions. The spreads are the numbers that the
+  // paper prints after "±".
   double right, right_spread, wrong, wrong_spread;
 };
 constexpr PaperScores table3_of_paper[] = {
@@ -131,8 +131,9 @@ constexpr PaperScores table3_of_paper[] = {
 RecipeResult table3(const RecipeOptions& options) {
   RecipeResult result;
   for (const Measured& measured : measure_all(options, result)) {
-    // Attention on the reference tokens in the runs of all seeds: `all` is over samples, `right`
-    // and `wrong` are over correctly and wrongly predicted tokens.
+    // Statistics of the attention on the reference tokens, over the runs of all seeds. `all` has
+    // one value per sample, `right` one per correctly predicted token, and `wrong` one per wrongly
+    // predicted token.
     tasks::Moments all, right, wrong;
     for (const AttentionMeasures& run : measured.runs) {
       all.add(run.attention_score);

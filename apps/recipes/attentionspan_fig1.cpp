@@ -14,7 +14,9 @@ namespace longhand::app::attentionspan_fig1 {
 namespace {
 
 constexpr std::string_view lengths = "length=10,20,30,50";
-constexpr std::size_t most_tokens = 128;  // maximum tokens of a picture; samples have at most 102
+// Maximum number of tokens in a picture. If characters are tokens, samples have at most 102 tokens
+// and are shown completely.
+constexpr std::size_t most_tokens = 128;
 
 /// Measurements of one run on samples of one length.
 struct AtLength {

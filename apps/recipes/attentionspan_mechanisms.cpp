@@ -55,8 +55,9 @@ std::vector<AlgorithmicTask> tasks_of(const RecipeOptions& options) {
   return tasks;
 }
 
-/// True if the task defines the positions that the mechanism uses, such as coupled positions, which
-/// related tokens share.
+/// True if the task defines the positions that the mechanism uses. Not every task defines coupled
+/// positions (equal for tokens that belong together) or Abacus positions (a digit's index in its
+/// number).
 bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
   const std::int32_t any = 0;
   const tasks::TaskKind& kind = tasks::task_kind(task.name);
@@ -66,8 +67,8 @@ bool fits(const Mechanism& mechanism, const AlgorithmicTask& task) {
               .empty();
 }
 
-/// A list of heads with the number of heads of `table`, for example "softmax:4". `kinds` is the
-/// kind of all heads, or two kinds such as "softmax,fal", each for half of the heads.
+/// Makes a list of heads, such as "softmax:4". It has as many heads as the list `table`. `kinds` is
+/// the kind of all heads, or two kinds such as "softmax,fal", each for half of the heads.
 std::string heads_of(std::string_view kinds, const std::string& table) {
   const std::int64_t count = head_count(table);
   const std::size_t comma = kinds.find(',');

@@ -86,8 +86,8 @@ std::int64_t scored(const RecipeOptions& options) {
 }
 
 /// Adds the shares of right answers and of right tokens, in and out of distribution, in percent.
-/// `runs` has one run per seed. Column names end in the text `when`, which is "before" in "ID
-/// before".
+/// `runs` has one run per seed. `when` is the end of the column names, such as "before" in the name
+/// "ID before".
 void add_scores(RecipeResult& result, const std::string& row, const std::string& when,
                 std::span<const GridRun> runs, const RecipeOptions& options) {
   TaskScores id, ood;
@@ -219,8 +219,8 @@ const RegisterRecipe recipe65{
 
 constexpr Training of_biases{{150, 1000, 3000}, {20, 400, 3000}, "1e-2"};
 
-/// Settings that give all samples of a task the same length, out of distribution. They exist
-/// because the paper trains one bias matrix per length.
+/// A task, and settings with which all its samples are out of distribution and have the same
+/// length. They are needed because the paper trains a separate bias matrix for each length.
 struct OneLength {
   std::string_view task;
   Settings settings;

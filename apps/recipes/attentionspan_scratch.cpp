@@ -49,8 +49,8 @@ std::int64_t stopped_at(const RunFolder& run) {
   return 0;
 }
 
-/// Text for the results page: what the numbers in its table count, and which models were trained.
-/// There are `seeds` runs per task, and each is scored on `samples` samples.
+/// A text for the results page, which explains the numbers in the page's table and describes the
+/// trained models. There are `seeds` runs per task, and each is scored on `samples` samples.
 std::string how_counted(std::int64_t samples, std::int64_t seeds, const RecipeOptions& options) {
   return html::paragraph(text(
              "All figures are percent, on ", samples,

@@ -27,8 +27,9 @@ const Settings chacal_gpt2{{"model.order", "sequential"},
 GridRun toy_run(const ToyModel& model, std::int64_t number, const RecipeOptions& options,
                 const Settings& more) {
   static constexpr ScaledSetting sizes[] = {
-      // The smoke scale has 8 blocks, and all other scales have the default of 16 blocks. One
-      // standard attention layer can reach at most 49% accuracy on 8 blocks, and 32% on 16 blocks.
+      // Samples of the task have 8 blocks at the smoke scale, and 16 blocks (the default) at all
+      // other scales. A model with one standard attention layer can reach an accuracy of at most
+      // 49% on samples of 8 blocks, and 32% on samples of 16 blocks.
       {"task.blocks", "8", "", ""},
       {"model.width", "64", "64", "512", "128"},
       {"model.inner", "256", "256", "2048", "512"},

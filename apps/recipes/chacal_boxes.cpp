@@ -12,13 +12,13 @@ const std::vector<BoxesModel> table2{
     {"Standard, L = 5", "standard-5", false, 5, 15.9, 2.37, .0102, .846, .0040, .970},
     {"ChaCAL, L = 2", "chacal-2", true, 2, 6.4, 1.36, .0234, .706, .0012, .991}};
 
-/// Settings for the advanced version of the boxes task. At the smoke and laptop scales, there are
-/// six boxes, each of which contains at most one object. All operations are then moves, so the
-/// depth of a box (the number of operations that its contents passed through) is the number of
-/// moves of its object, and the task is small enough for two cores. (With four boxes, guessing
-/// would be right half of the time.) These scales use rotary positions, because with a table of
-/// learned positions a model would first have to learn the order of positions. The extended scale
-/// has the paper's rules and samples.
+/// Settings for the advanced version of the boxes task. At the smoke and laptop scales, the task is
+/// small enough for two cores. There are six boxes, because with four boxes, guessing would be
+/// right half of the time. Each box contains at most one object, so all operations are moves. The
+/// depth of a box (the number of operations that its contents passed through) is then the number
+/// of moves of its object. These scales use rotary positions, because with a table of learned
+/// positions a model would first have to learn the order of positions. The extended scale has the
+/// paper's rules and samples.
 constexpr ScaledSetting advanced_settings[] = {
     {"task.version", "advanced", "advanced", "advanced"},
     {"task.boxes", "6", "6", "", ""},

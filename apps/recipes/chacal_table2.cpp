@@ -126,7 +126,8 @@ void report(const RecipeOptions& options, RecipeResult& result) {
       add_row(result, model.name, version + " exact match", mine.exact, model.exact(study.advanced),
               samples);
       add_row(result, model.name, version + " loss", mine.losses, model.loss(study.advanced));
-      if (!study.advanced) continue;  // time and size are reported for the advanced version only
+      // Time and size are reported only for the advanced version of the boxes task.
+      if (!study.advanced) continue;
       result.rows.push_back({model.name, "training time", times[i], {}, {}, model.time});
       result.rows.push_back({model.name, "size, million", size_of(configs[i]), {}, {}, model.size});
     }

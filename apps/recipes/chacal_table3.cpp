@@ -34,7 +34,8 @@ constexpr ScaledSetting tuning[] = {{"training.schedule", "cosine", "cosine", "l
                                     {"training.checkpoint_every", "", "", "500"},
                                     {"training.evaluate_samples", "100", "500", "2000"}};
 
-/// The defaults of tasks other than `text`, with which the recipe's published results were made.
+/// Training settings that replace the defaults of the task `text`. They are the defaults of all
+/// other tasks. Our published results of this recipe were made with them.
 const Settings common{{"training.schedule", "linear"},
                       {"training.warm_up", "100"},
                       {"training.clip", "0"},
@@ -55,11 +56,11 @@ std::string with_heads(std::string heads, const std::string& wanted) {
   return heads;
 }
 
-/// The runs of one seed. `base` is the folder of a run whose model is trained further in two other
-/// runs: with unchanged heads in `standard`, and with replaced heads in `changed`.
+/// The runs of one seed. The folder `base` contains the initial model, which two runs train
+/// further: the run `standard` with unchanged heads, and the run `changed` with replaced heads.
 struct Runs {
   std::filesystem::path base;
-  // The run in the folder `base` if this recipe trains it, otherwise empty.
+  // The run that trains the initial model. Empty if the user gives this model (--model).
   std::vector<GridRun> first;
   GridRun standard, changed;
   // The heads of the run `changed`: a kind that replaces the softmax heads, such as "chacal", or a

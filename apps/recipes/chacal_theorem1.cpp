@@ -15,8 +15,9 @@ std::int64_t layers_needed(std::int64_t depth) {
   return std::bit_width(static_cast<std::uint64_t>(depth));
 }
 
-/// The maximum number of layers of the trained models. Theorem 1 requires 3, 4 and 5 layers for the
-/// deepest chain of the smoke, laptop and paper scales.
+/// The maximum number of layers of the trained models. At the laptop scale (4 layers) and the paper
+/// scale (5 layers), this is the number that Theorem 1 requires for the deepest chain. At the smoke
+/// scale, the theorem requires 3 layers, but no trained model has more than 2.
 std::int64_t most_layers(Scale scale) {
   return scale == Scale::smoke ? 2 : scale == Scale::laptop ? 4 : 5;
 }

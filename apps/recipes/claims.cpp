@@ -157,9 +157,10 @@ Found check(const ClaimPart& part, std::int64_t seeds, const Results& results) {
 
 constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"};
 
-/// The results page to which the verdict on a claim links. Each part of a claim has alternative
-/// lists of conditions. The first list whose pages all exist is used: the link leads to the page of
-/// its first condition. Empty if there is no such list.
+/// The results page to which the verdict on a claim links. The search goes through all parts of the
+/// claim and, in each part, through its alternative lists of conditions. It ends at the first list
+/// whose pages all exist, and returns the page of this list's first condition. Empty if there is no
+/// such list.
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {

@@ -18,8 +18,9 @@ constexpr std::string_view flip_flop = "fal-table1-laptop",
                            boxes = "chacal-table2-laptop", long_boxes = "chacal-table2-extended";
 constexpr std::string_view gpt = "GPT + RoPE", fal_gpt = "FAL-GPT + RoPE";
 
-/// For one part of a claim, the conditions at each scale (smoke, laptop and so on). Those of the
-/// first scale are used whose results pages all exist.
+/// Alternative lists of conditions for one part of a claim, such as one list for results of the
+/// extended scale and one for results of the laptop scale. If a number of a list is on no results
+/// page, the next list is used.
 using ClaimSettings = std::vector<std::vector<ClaimCondition>>;
 using Conditions = std::vector<ClaimCondition>;
 
@@ -94,8 +95,8 @@ std::vector<Claim> chacal() {
     return better(boxes, long_boxes, "ChaCAL, L = 2", other, "Advanced exact match");
   };
   constexpr std::string_view fig5 = "chacal-fig5-laptop", long_fig5 = "chacal-fig5-extended";
-  // For the default gamma, 0.9, Figure 5 uses the runs of Table 1. The page of Figure 5 is
-  // therefore an alternative to the page of Table 1.
+  // Figure 5 at gamma 0.9, the default, and Table 1 report the same runs. If the extended scale has
+  // no results page for Table 1, the accuracy is read from its page for Figure 5.
   ClaimSettings one_layer = solves("ChaCAL L=1");
   one_layer.insert(one_layer.begin() + 1,
                    Conditions{at_least({long_fig5, "gamma 0.9", "accuracy"}, perfect)});
@@ -120,9 +121,9 @@ std::vector<Claim> chacal() {
        {{"better than before fine-tuning",
          {{above({language, "GPT-2 (pre-trained)", perplexity},
                  {language, "GPT-2 + ChaCAL (fine-tuned)", perplexity})}}},
-        // The paper reports a difference in loss of 0.063 nats per token. A token of GPT-2 has
-        // about 4.3 bytes, and the tokens on our results page are bytes. The bound of 0.1 nats per
-        // token is therefore divided by 4.3.
+        // The paper reports a difference in loss of 0.063 nats per token of GPT-2. This condition
+        // accepts at most 0.1 nats. On our results page, a token is a byte. A token of GPT-2 has
+        // about 4.3 bytes, so the bound per byte is 0.1 / 4.3 = 0.023 nats.
         {"0.1 nats a token of GPT-2 above the standard model, 0.023 a byte",
          {{at_most({language, "GPT-2 + ChaCAL (fine-tuned)", "loss beside the fine-tuned one's"},
                    0.023)}}}}},
@@ -211,8 +212,9 @@ std::vector<Claim> hinting() {
        1}};
 }
 
-/// The conditions for the results page of a pretrained model, as in the paper. The alternative, if
-/// that page does not exist, is the page of small models trained from scratch.
+/// Makes two alternative lists of conditions for a recipe: one for the results page of a pretrained
+/// model, as in the paper, and one for the page of small models that were trained from scratch. The
+/// second list is used if the page of the pretrained model does not exist.
 template <class ConditionsOf>
 ClaimSettings pretrained_or_not(std::string_view recipe, const ConditionsOf& conditions) {
   ClaimSettings settings;

@@ -19,9 +19,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Adds one row for each FAL head to the results of a column, which is one distribution of the
-/// task. The row has one value per run: the share of tokens at which the head selects the token
-/// that the task requires.
+/// Measures every FAL head on one distribution of the task, which is a column of the table. Adds
+/// one row per head. Its value in each run is the share of tokens at which the head selects the
+/// token that the task requires.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
   std::vector<std::vector<FalShare>> shares;  // indexed as shares[run][head]

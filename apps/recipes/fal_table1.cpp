@@ -47,8 +47,8 @@ std::vector<LoadedRun> load(const Experiment& e, bool fal, const RecipeOptions& 
   return loaded;
 }
 
-/// Adds the mean score over a model's runs on one distribution, which is a column of the table.
-/// Returns the score of each run.
+/// Scores a model's runs on one distribution of the task. Adds their mean score to the table, where
+/// each distribution has a column. Returns the score of each run.
 std::vector<double> score(std::span<LoadedRun> runs, const Experiment& e,
                           const Experiment::Column& column, Reading reading, bool fal,
                           const RecipeOptions& options, RecipeResult& result) {

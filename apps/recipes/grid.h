@@ -30,9 +30,9 @@ struct GridRecipe {
 };
 Recipe grid_recipe(GridRecipe grid);
 
-/// The initial configuration of a recipe's run: the default settings for a task or, if `run` is
-/// given, the model of that run with another task. training.rate_at is "end", because the published
-/// results were made with this setting.
+/// The initial configuration of a recipe's run on a task. The model has the default settings or, in
+/// the second function, the settings of another run's model. training.rate_at is "end", because our
+/// published results were made with this setting.
 Config recipe_config(std::string_view task);
 Config recipe_config(const Config& run, std::string_view task);
 
@@ -84,7 +84,8 @@ struct GridPart {
   std::size_t part = 1, parts = 1;
 };
 std::optional<GridPart> parse_part(std::string_view text);
-/// The elements that belong to a part: indices from 0 to count - 1, or runs of a list.
+/// The elements that belong to a part of a list. The first function returns their indices in a list
+/// of `count` elements, the second one returns the elements themselves, which are runs.
 std::vector<std::size_t> part_of(std::size_t count, GridPart part);
 std::vector<GridRun> part_of(std::span<const GridRun> runs, GridPart part);
 
@@ -102,9 +103,10 @@ struct MeanOverRuns {
 };
 MeanOverRuns mean_over(std::span<const double> values);
 
-/// A table row with the mean over runs and its interval. If the values are shares, `of` is the
-/// number of counted choices in each run. The interval is then clipped to [0, 1], and a single run
-/// has Wilson's interval. If the values are not shares, `of` is 0.
+/// A table row with the mean over runs and its interval. If the values are shares, such as the
+/// share of right answers, `of` is the number of cases in each run, such as answers. The interval
+/// is then clipped to [0, 1], and a single run has Wilson's interval. For values of other kinds,
+/// `of` is 0.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
 /// Adds the row of row_of() to the result and returns the row. With several runs, also adds a row

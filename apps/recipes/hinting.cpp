@@ -10,9 +10,10 @@
 namespace longhand::app {
 namespace {
 
-/// At each scale, this number of training samples stands for a million samples of the paper's
-/// training sets. The paper draws 100,000 * 1024 samples in training, about two thirds of its
-/// largest set. Every scale draws the same fraction of its own largest set.
+/// The number of samples that a scale's training sets have for each million samples of the paper's
+/// training sets. The paper's training draws 100,000 batches of 1024 samples, which is 64% of its
+/// largest set (160 million samples). At every scale, training draws 64% of the scale's largest
+/// set.
 std::int64_t million(Scale scale) {
   constexpr std::array<std::int64_t, 4> samples{1000, 25'000, 1'000'000, 1'000'000};
   return samples[static_cast<std::size_t>(scale)];
@@ -106,8 +107,8 @@ std::span<const std::string_view> hinting_recipes() {
 
 LoadedRun load_hinting(const HintingModel& model, const RecipeOptions& options,
                        std::int64_t number) {
-  // The last checkpoint is used, not the best one, so that no model is selected by its scores on
-  // longer samples.
+  // The last checkpoint is used. The best checkpoint is not, because it was selected by its scores
+  // on long samples, on which the models are tested.
   return load_finished(hinting_run(model, options, number), options, hinting_recipes());
 }
 

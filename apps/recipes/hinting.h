@@ -81,8 +81,8 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
 std::string how_intervals(const RecipeOptions& options);
 /// A paragraph for the results page that describes how answers are scored.
 std::string how_scored(const RecipeOptions& options);
-/// Adds a section with the text `counted`, which states what is counted, and with notes on how the
-/// scale differs from the paper's.
+/// Adds a section that explains the results. It consists of the text `counted`, which describes the
+/// measured values, and of notes on how the scale differs from the paper's.
 void add_notes(RecipeResult& result, const std::string& counted, const RecipeOptions& options);
 
 /// A recipe that reports accuracies of several models as a table or figure.

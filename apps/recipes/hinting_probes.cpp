@@ -64,8 +64,9 @@ ReadInput read_input(const RecipeOptions& options) {
   return read;
 }
 
-/// A product of the residual stream, at one token and one place in a layer, with the vector that
-/// represents a token at the input or output of the model.
+/// The dot product of the residual stream with the vector of the vocabulary entry `token`. The
+/// stream is measured at one position of the sequence, after a layer's attention or after its
+/// feed-forward layer.
 struct Product {
   std::int64_t position;
   std::int32_t token;
@@ -73,8 +74,8 @@ struct Product {
   StreamPlace place;
   bool encoder;  // true: the vector is a row of the embedding; false: of the output layer
 
-  /// Returns the rank of this product among the products of the stream, at the same position, layer
-  /// and place, with the vectors of all tokens. The largest product has rank 1.
+  /// Compares this product with the products of the same row of the stream and the vectors of all
+  /// other vocabulary entries. Returns its rank, which is 1 for the largest product.
   double rank_in(const std::vector<Projection>& projections) const {
     const Projection& projection =
         projections[static_cast<std::size_t>(2 * layer) + (place == StreamPlace::after_mlp)];
@@ -124,8 +125,9 @@ void add_picture(RecipeResult& result, const ReadInput& read, std::int64_t posit
           projection_pictures(*read.first().model, *read.first().task, read.tokens, position));
 }
 
-/// Adds the results of Figures 4.12 to 4.14. Every run has the ranks of vocabulary entries by their
-/// product with the residual stream. The first run also has pictures.
+/// Adds the results of Figures 4.12 to 4.14, which are based on products of the residual stream
+/// with the vectors of vocabulary entries. For every run, adds the ranks of some products among
+/// those of all entries. For the first run, also adds pictures of the products.
 void projections(const RecipeOptions& options, RecipeResult& result) {
   const ReadInput read = read_input(options);
   const std::int32_t least = read.numbers[0], middle = read.numbers[2], next = read.numbers[3];
@@ -163,7 +165,9 @@ void projections(const RecipeOptions& options, RecipeResult& result) {
       options);
 }
 
-// The recipe of Figures 4.15 and 4.16: how often the two mechanisms of sorting are found.
+// The recipe of Figures 4.15 and 4.16. It counts how often two mechanisms of sorting are found in a
+// model: the delimiter finds the smallest number of the input, and a number of the output finds the
+// next greater number.
 
 std::vector<HintingModel> hint_and_none() {
   return {{.hint = "successor", .repetitions = true}, {.repetitions = true}};

@@ -137,9 +137,10 @@ void add_sorted(const Trial& trial, RecipeResult& result) {
   result.rows.insert(result.rows.end(), single.begin(), single.end());
 }
 
-/// Tests at the given lengths whether the residual stream contains what the theorem states. Adds
-/// the share of positions at which each statement holds. Returns a chart of the least lead, the
-/// margin by which a statement holds, against the length.
+/// Tests the statements of Theorem 5.1 about the contents of the residual stream, with inputs of
+/// the given lengths. Adds the share of positions at which each statement holds. Also adds the
+/// smallest lead of each statement, where the lead is the margin by which the statement holds at a
+/// position. Returns a chart of the smallest lead against the length.
 html::LineChart add_characteristics(Trial& trial, const std::vector<std::int64_t>& lengths,
                                     std::uint64_t seed, RecipeResult& result) {
   html::LineChart chart{.x_label = "length of the input", .y_label = "least lead", .series = {}};
@@ -187,7 +188,8 @@ void add_pictures(Backend& backend, RecipeResult& result) {
 
 struct Sizes {
   std::int64_t numbers;
-  std::int64_t each;  // f32: number of sequences of each length from 2 to 1000
+  // Number of sequences of each length, from 2 to 1000, that are sorted in f32.
+  std::int64_t each;
   // in_f64: lengths of the inputs that are sorted in f64; at: lengths at which the statements of
   // the theorem are tested.
   std::vector<std::int64_t> in_f64, at;

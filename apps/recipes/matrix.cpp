@@ -67,7 +67,9 @@ void add_rows(const Made& made, RecipeResult& result) {
         row.value = median(values);
         row.low = std::ranges::min(values);
         row.high = std::ranges::max(values);
-      } else if (result.bounds == Bounds::seeds) {  // no range, because only one seed was trained
+      } else if (result.bounds == Bounds::seeds) {
+        // The table shows ranges over seeds. A single seed has no range, so the confidence interval
+        // of its score is removed.
         row.low = row.high = {};
       }
       result.rows.push_back(std::move(row));

@@ -74,8 +74,8 @@ std::string sum_of(const Cell& cell, const RecipeOptions& options) {
   std::uint32_t sum = 0;
   const auto add = [&](GridRun run) {
     run.config.set("compute.threads", "0");
-    // For most kinds of heads, `none` is the default of head_norm. Whether the value is set or not,
-    // the checksum must be the same.
+    // For most kinds of heads, the default of model.head_norm is `none`. For these kinds, the value
+    // is always written as `none`, so that the values `default` and `none` have the same checksum.
     Config plain = run.config;
     plain.set("model.head_norm", "none");
     if (same_mixers(run.config, plain)) run.config = plain;
@@ -162,9 +162,9 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
   return load_run(options.out / run.run, how);
 }
 
-/// The task on which learning rates are compared, with new samples of the training distribution. If
-/// the task consists of files, new samples are in the file `id`, among the held-out records or in
-/// the file `validation`. If none of these exists, the training file is used.
+/// The task on which learning rates are compared, with samples of the training distribution that no
+/// training uses. If the task consists of files, these samples are the held-out records or a file
+/// named `id` or `validation`. If there are no such records or files, the training file is used.
 std::unique_ptr<tasks::Task> selecting_task(const Config& config) {
   for (const tasks::Distribution& d : config.distributions()) {
     const bool is_new = d.name == "id" || d.name == "held-out" || d.name == "validation";

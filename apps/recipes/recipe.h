@@ -53,8 +53,8 @@ struct RecipeOptions {
   Settings settings = {};     // settings that replace the recipe's own in every run
   RunControl control = {};
   /// Options that only some recipes have. `model` is the run to start from, `text` the file to
-  /// train on, `heads` the kind of heads that the recipe inserts into the model, and `optimizer`
-  /// selects one of a paper's two optimizers.
+  /// train on, and `heads` the kind of heads that the recipe inserts into the model. `optimizer`
+  /// selects the optimizer settings of a paper's program ("published") or of its text ("text").
   std::string model = {}, text = {}, heads = {}, optimizer = {};
   /// Names of the mechanisms and of the tasks that the recipe runs, such as "a,b". Empty: the
   /// default of the recipe and scale.

@@ -62,12 +62,13 @@ Json to_json(const Provenance& made, const RecipeResult& result) {
               {"rows", std::move(rows)}};
 }
 
-/// For each cell (row and column) of a results table: the JSON entries that contain the cell's
-/// values in single runs, in the order of the runs.
+/// The values of single runs. Key: the row and column of a cell of a results table that shows the
+/// mean or median of several runs. Value: one JSON object per run, in the order of the runs.
 using RunFigures = std::map<std::pair<std::string, std::string>, std::vector<const Json*>>;
 
-/// Finds the JSON entries that contain values of single runs. These entries are not rows of the
-/// table. add_row() names their columns "COLUMN, run 1", "COLUMN, run 2" and so on.
+/// Finds the JSON objects that contain the values of single runs. Their columns are named "COLUMN,
+/// run 1", "COLUMN, run 2" and so on. They have "in_table": false, so the table does not show them
+/// as rows.
 RunFigures run_figures(const Json& results) {
   RunFigures all;
   for (const Json& row : results["rows"].elements()) {

@@ -26,14 +26,14 @@ class Weights {
   double& at(std::int64_t row, std::int64_t column) {
     return values_[static_cast<std::size_t>(row * columns_ + column)];
   }
-  /// Adds `factor` times the residual stream's coordinate along `direction` to output `row` of the
-  /// matrix product.
+  /// For a weight matrix whose input is the residual stream: adds to output `row` the stream's
+  /// coordinate along `direction`, times `factor`.
   void read(std::int64_t row, std::int64_t direction, double factor = 1) {
     at(row, direction) += factor / 2;
     at(row, directions_ + direction) -= factor / 2;
   }
-  /// Makes the matrix product add its input `column`, times `factor`, to the residual stream along
-  /// `direction`.
+  /// For a weight matrix whose output is added to the residual stream: adds input `column`, times
+  /// `factor`, to the stream's coordinate along `direction`.
   void write(std::int64_t column, std::int64_t direction, double factor = 1) {
     at(direction, column) += factor;
     at(directions_ + direction, column) -= factor;
@@ -145,10 +145,10 @@ class Builder {
     out.store();
   }
 
-  /// At a number b after the delimiter ⊥, replaces tilde(⊥) by -tilde(b), where e(b) and tilde(b)
-  /// are two directions of symbol b (SortingDirections). The hidden unit of b is relu(x - 3/2),
-  /// where x is the sum of the stream's coordinates along e(b) and tilde(⊥). The unit is 1/2 if
-  /// both coordinates are 1, otherwise 0.
+  /// Each symbol s has two directions e(s) and tilde(s) in the residual stream (SortingDirections).
+  /// The stream of a number b after the delimiter ⊥ contains e(b) and tilde(⊥). This layer replaces
+  /// tilde(⊥) by -tilde(b). Its hidden unit of b is relu(x - 3/2), where x is the sum of the
+  /// coordinates along e(b) and tilde(⊥). So the unit is 1/2 at these tokens and 0 at all others.
   void first_feed_forward() const {
     Weights up = weights(feed_forward(0).up.weight);
     Weights bias = weights(feed_forward(0).up.bias);
@@ -167,9 +167,9 @@ class Builder {
     weights(feed_forward(0).down.bias).store();
   }
 
-  /// For each number, head 0 averages over all copies of the number the coordinate in the number's
-  /// direction `tilde`. This coordinate is 1 for copies before the delimiter ⊥ and -1 for copies
-  /// after it. Head 1 finds the next greater number.
+  /// Head 0 of a number attends to all copies of the number and averages their coordinates along
+  /// the number's direction `tilde`. The coordinate is 1 for copies before the delimiter ⊥ and -1
+  /// for copies after it. Head 1 finds the next greater number.
   void second_attention() const {
     Weights in = projection(1);
     Weights out = mixed(1);
@@ -190,9 +190,11 @@ class Builder {
     out.store();
   }
 
-  /// After the delimiter ⊥, removes the token's own number from the candidates for the next output.
-  /// If copies of the number are left to be output, adds the number again, multiplied by the gain G
-  /// and by the mean that head 0 of the second attention computed.
+  /// The coordinates of the residual stream along the directions hat(b) and hat_prime(b) add up to
+  /// the logit of number b (before the final norm). After the delimiter ⊥, this layer subtracts 1
+  /// from the logit of the current number. It also adds G c to this logit, where G is the gain and
+  /// c is the mean that head 0 of the second attention computed. c is positive as long as copies of
+  /// the number are left to be output.
   void second_feed_forward() const {
     Weights up = weights(feed_forward(1).up.weight);
     Weights down = weights(feed_forward(1).down.weight);

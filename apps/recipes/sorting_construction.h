@@ -20,7 +20,8 @@ struct SortingConstruction {
   /// The exponent beta: if a score is higher by 1, its attention weight is n^beta times as large,
   /// where n is the number of visible tokens.
   double sharpness = 32;
-  double successor = 0.5;  // epsilon: coordinate that marks the next greater number
+  /// epsilon: what the second attention adds to the logit of the next greater number.
+  double successor = 0.5;
   /// G: the factor by which the second feed-forward layer multiplies the coordinate that is
   /// positive while copies of the current number are left to be output.
   double gain = 2500;

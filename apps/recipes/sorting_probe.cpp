@@ -23,9 +23,10 @@ double lead_of(std::span<const double> row, const Tokens& expected) {
   return greatest > 0 ? (least - other) / greatest : -1;
 }
 
-/// Tests a statement at the positions `begin` to `end` - 1 and adds the results to `result`. Row i
-/// of `projection` contains the products of the residual stream at position i with the vectors of a
-/// basis. `expected(i)` returns the symbols whose products should be the largest.
+/// Tests a statement of Theorem 5.1 at the positions `begin` to `end` - 1 and adds the results to
+/// `result`. Row i of `projection` contains one number per token: the dot product of the residual
+/// stream at position i with the token's vector. The statement holds if these products are largest
+/// for the tokens that `expected(i)` returns.
 void measure(Characteristic& result, const Tensor& projection, std::size_t begin, std::size_t end,
              const std::function<Tokens(std::size_t)>& expected) {
   const std::vector<double> values = projection.to_doubles();

@@ -27,17 +27,17 @@ struct Characteristic {
   double least_lead = 1;
 };
 
-/// Tests the four statements below, in this order, over all inputs. The model must have two layers.
-/// n is the length of the input, so the delimiter ⊥ is at position i = n. A statement names the
-/// number that the residual stream shows at some positions i, after a layer or an attention, if the
-/// stream is multiplied by the encoder or the decoder basis (Bases):
-///   copy       i < n, after the first attention, encoder basis: shows the number at i
-///   minimum    i = n, after the first attention, decoder basis: shows the smallest number of the
-///              input
-///   identity and successor
-///              i > n, after the second attention, decoder basis: shows the number at i (identity)
-///              and the next greater number of the input, if there is one (successor)
-///   answer     n <= i < 2n, after the last layer, decoder basis: shows the next number to predict
+/// Tests four statements about a model with two layers over all inputs, and returns their results
+/// in the order below. Each statement says which numbers should have the largest dot products with
+/// the residual stream at position i. The vectors of the numbers are rows of the embedding or of
+/// the output layer. The input has n numbers, so the delimiter ⊥ is at position n.
+///   copy: for i < n, after the first attention, rows of the embedding: the number at i;
+///   minimum: for i = n, after the first attention, rows of the output layer: the smallest number
+///     of the input;
+///   identity and successor: for i > n, after the second attention, rows of the output layer: the
+///     number at i and, if there is one, the next greater number of the input;
+///   answer: for n <= i < 2n, after the last layer, rows of the output layer: the next number to
+///     predict.
 std::vector<Characteristic> characteristics(nn::Decoder& model, std::span<const Tokens> inputs,
                                             std::int32_t delimiter);
 

@@ -15,8 +15,9 @@
 namespace longhand::app {
 namespace {
 
-/// The contribution of one sample: its number of tokens, of scored outputs (`asked`) and of right
-/// predictions, and its attention score if the task has a reference for it.
+/// What one sample contributes to the measures: its number of tokens, of scored outputs (`asked`)
+/// and of right predictions. `attention_score` is set if the task defines a reference attention for
+/// the sample.
 struct SampleMeasures {
   std::int64_t tokens = 0, asked = 0, right = 0;
   std::optional<double> attention_score = {};
@@ -52,7 +53,8 @@ Tensor mean_of_heads(const nn::Decoder& model, std::int64_t layer,
           visit(weights);
           const Tensor read = nn::value_weights(view, weights, h);
           if (!sum) {
-            // `sum` is a copy, because the weights may share memory with the mixer's view.
+            // Start with a copy: `read` may share the memory of `view`, and the sum is computed in
+            // place.
             sum = scale(read, 1).value();
           } else {
             sum.backend()(Combine{.f = Combination::sum, .a = sum, .b = read, .y = sum});
@@ -160,8 +162,9 @@ class Measuring {
     });
   }
 
-  /// Computes the attention score of each token that has a reference. Adds it to when_right if the
-  /// predictions at this token are right, otherwise to when_wrong. Returns the mean of the scores.
+  /// Computes the attention score of each token for which the task has a reference attention. Adds
+  /// the score to when_right if all predictions at the token are right, otherwise to when_wrong.
+  /// Returns the mean of the scores.
   double add_scores(const Tensor& rollout, const ReferenceMask& mask, const tasks::Sample& sample,
                     std::span<const std::int32_t> said) {
     const std::vector<double> on_reference = reference_sums(rollout, mask);

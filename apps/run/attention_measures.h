@@ -43,11 +43,12 @@ struct LengthScores {
   tasks::Moments attention_score = {};
 };
 
-/// Measures of attention under teacher forcing: the model reads the samples' own tokens. R_ij is
-/// the share of token j in token i in the attention rollout (Rollout). The attention score of a
-/// token i for which the task has a reference is the share of its rollout that lies on the
-/// reference tokens, where the second sum is over all tokens that follow the task's instruction:
-///   sum_(j in reference of i) R_ij / sum_j R_ij
+/// Measures of attention under teacher forcing: the model reads the samples' own tokens. If the
+/// task's reference attention lists tokens to which token i should attend, token i has an attention
+/// score:
+///   (sum of R_ij over these tokens j) / (sum of R_ij over all tokens j after the instruction),
+/// where R_ij is the share of token j in token i in the attention rollout (Rollout). The
+/// instruction is the tokens that precede every prompt, if there are any.
 struct AttentionMeasures {
   std::int64_t samples = 0;
   std::vector<HeadScore> heads = {};        // sorted by score, highest first
@@ -61,8 +62,8 @@ struct AttentionMeasures {
   tasks::Moments when_right = {}, when_wrong = {};
   std::optional<tasks::Welch> test = {};
   std::vector<PlaceErrors> places = {};
-  // Scores by the number of tokens of the samples. The numbers are divided into at most twenty
-  // intervals of equal width. Intervals without samples are omitted.
+  // Scores of samples of similar length. The range from the shortest to the longest sample is
+  // divided into at most twenty intervals of equal width. Intervals without samples are omitted.
   std::vector<LengthScores> lengths = {};
 };
 

@@ -303,12 +303,14 @@ Sections attention_sections(const AttentionMeasures& measures, nn::Decoder& mode
     reference[static_cast<std::size_t>(row * count + column)] = 1;
   }
   const std::vector<double> rollout = rollout_of(model, sequence).to_doubles();
-  double largest = 0;  // maximum of the rollout over the rows that have a reference
+  // Maximum of the rollout over the rows of tokens for which the task has a reference attention.
+  double largest = 0;
   for (const auto& [row, column] : map.outlined) {
     const auto begin = rollout.begin() + row * count;
     largest = std::max(largest, *std::max_element(begin, begin + count));
   }
-  if (largest == 0) largest = 1;  // no row with a reference is among the shown tokens
+  // `largest` is 0 if the task has no reference attention for any of the shown tokens.
+  if (largest == 0) largest = 1;
 
   Sections all;
   all.emplace_back(

@@ -27,8 +27,8 @@ tasks::Sample training_sample(const tasks::Task& task, std::uint64_t seed, std::
   return task.sample(rng, head);
 }
 
-/// The sample that a training reads as its n-th (counted from 0), for a task with a fixed list of
-/// samples. Every epoch reads the whole list.
+/// For a task with a fixed list of samples: the sample that training reads after n others. Every
+/// epoch reads the whole list in a new random order.
 tasks::Sample numbered_sample(const tasks::Task& task, std::uint64_t seed, std::uint64_t n) {
   const std::uint64_t count = task.count();
   const RandomOrder order(count, seed, Purpose::data, n / count);
@@ -71,7 +71,8 @@ namespace {
 /// Number of sequences of a batch if the task has a fixed list of samples.
 std::int64_t numbered_sequences(const tasks::Task& task, const BatchPlan& plan) {
   if (plan.tokens == 0) return plan.sequences;
-  // The last token of the longest sample is only a target, and cut_tail() drops it.
+  // If the task predicts next tokens, the last token of a sample has no target, so cut_tail() drops
+  // it.
   const std::int64_t longest = task.longest() - (task.outputs().says_next ? 1 : 0);
   return std::max<std::int64_t>(1, plan.tokens / longest);
 }

@@ -23,21 +23,23 @@ struct BatchPlan {
   std::int64_t set = 0;
 };
 
-/// Training data. Sequence i of batch b of step s depends only on (seed, s, b * n + i), where n is
-/// the plan's number of sequences or tokens. Steps alternate between the task's output heads.
-/// Tokens after a sample's last scored target are dropped, because no loss depends on them.
+/// Training batches. Sequence i of batch b of step s depends only on the task, the plan,
+/// the seed and (s, b, i). Tokens after a sample's last scored target are dropped, because no loss
+/// depends on them.
 ///
-/// If a task has a fixed list of samples, every epoch contains each sample once, in an order
-/// determined by (seed, epoch) (core/random_order.h). Successive batches and steps read the epochs
-/// in order. If the plan limits the tokens of a batch, a batch of such a task contains as many
-/// sequences as would fit if all had the task's maximum length.
+/// If the task has a fixed list of samples, every epoch reads the whole list in an order that
+/// depends on the seed and the epoch (core/random_order.h). Each batch continues where the previous
+/// one ended. If the plan limits the tokens of a batch, a batch contains as many sequences as would
+/// fit if all had the task's maximum length.
 ///
-/// Samples of other tasks are drawn anew from the random stream (seed, data, s, b * n + i) if the
-/// plan has no training set. A training set is never stored: its sample j is drawn from the stream
-/// (seed, data, 0, j), which is not the stream of any step, because steps count from 1. So a
-/// smaller set is the beginning of a larger one with the same seed. Training draws from the set
-/// with replacement. Sample j belongs to output head j mod h, where h is the task's number of
-/// output heads.
+/// Other tasks draw their samples at random. A step uses one of the task's h output heads, and
+/// successive steps use them in turn. The samples depend on the plan:
+/// - Without a training set, sequence i of batch b of step s is drawn from the random stream (seed,
+///   data, s, b * n + i), where n is the plan's `tokens` or, if `tokens` is 0, its `sequences`.
+/// - A training set is not stored. Its sample j is drawn from the stream (seed, data, 0, j) when it
+///   is needed, for output head j mod h. Steps count from 1, so these streams with step 0 are used
+///   by the training set only. A step draws from the samples of its output head with replacement.
+///   With the same seed, a smaller set is the beginning of a larger one.
 nn::BatchSource training_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan);
 

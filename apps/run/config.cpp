@@ -29,7 +29,8 @@ constexpr std::pair<std::string_view, std::string_view> of_texts[] = {
     {"training.clip", "1"},
     {"training.evaluate_minutes", "10"}};
 
-constexpr std::string_view lora_warm_up = "5%";  // the default with LoRA
+/// The default of training.warm_up if the model is trained with LoRA.
+constexpr std::string_view lora_warm_up = "5%";
 
 /// Settings that every version writes. If a file contains all of them, it is the config.ini of a
 /// run, not a file written by hand.
@@ -372,8 +373,8 @@ std::vector<std::string> Config::ranking_distributions() const {
   std::array<std::vector<std::string>, 5> groups;
   for (const tasks::Distribution& d : all) {
     // The training distribution, which is the first one, is ranked last. If the task reads files,
-    // the distribution training.train_on is ranked last too, because a run is trained on the
-    // samples of its file. Without files, scores of train_on use new samples.
+    // the distribution training.train_on is ranked last too: its score would use the samples of the
+    // file on which the run was trained. A task without files generates new samples for a score.
     const bool is_trained = &d == &all.front() || (kind().files && d.name == training().train_on);
     const bool validates = d.name == "validation" || d.name == tasks::held_out_name;
     const bool is_ood = d.name.starts_with("ood");

@@ -78,8 +78,10 @@ class Config {
   const tasks::TaskKind& kind() const { return tasks::task_kind(text("task.name")); }
   /// All distributions of the configured task. The first is the training distribution.
   std::vector<tasks::Distribution> distributions() const;
-  /// The distributions whose main metric can rank runs, in order of preference: validation samples,
-  /// samples out of distribution, other test samples, `id`, and last the training distribution.
+  /// The distributions whose main metric can rank runs, in order of preference: validation sets,
+  /// test sets out of distribution (names that begin with "ood"), other test sets, and last the
+  /// training distribution. The set `id` and sets that are not compared (Distribution::compared)
+  /// come just before the training distribution.
   std::vector<std::string> ranking_distributions() const;
   /// The name of the task in titles: its kind or, for the user's own files, the name of the file or
   /// folder.
@@ -114,8 +116,8 @@ class Config {
   };
   std::size_t index_of(std::string_view key) const;
   const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }
-  /// Sets the members that `options` declares to the values of a section. An Error names the origin
-  /// of the invalid value.
+  /// Sets the variables that belong to `options` to the configured values of a section. If a value
+  /// is invalid, throws an Error that names the origin of the value.
   void assign(const nn::Options& options, std::string_view section) const;
   template <class Settings>
   Settings parsed(std::string_view section) const {

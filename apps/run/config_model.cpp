@@ -47,8 +47,8 @@ bool same_setting(const Config& a, const Config& b, std::string_view key) {
   const std::optional<double> number = as_number(one);
   if (number && number == as_number(other)) return true;
   if (key == "model.heads") return heads_of(a) == heads_of(b);
-  // The value `default` of model.head_norm stands for the default of the kind of heads, so the
-  // mixers are compared instead of the values.
+  // The value `default` of model.head_norm selects a norm that depends on the kind of heads. So two
+  // different values may select the same norm. Comparing the resulting mixers decides.
   return key == "model.head_norm" && same_mixers(a, b);
 }
 

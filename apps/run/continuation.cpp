@@ -40,7 +40,8 @@ std::string_view Continuation::fresh(bool is_last) {
   std::size_t until = all.size();
   if (!is_last) {
     while (until > shown_ && until + 4 > all.size() && !is_whole(until)) --until;
-    std::size_t held = 0;  // bytes at the end that may be the beginning of an end text
+    // Number of bytes at the end of the text that may be the beginning of one of ends_.texts.
+    std::size_t held = 0;
     for (const std::string& end : ends_.texts) {
       for (std::size_t n = std::min(end.size(), until - shown_); n > held; --n) {
         if (all.substr(0, until).ends_with(end.substr(0, n))) held = n;

@@ -19,8 +19,9 @@ struct Ends {
   std::vector<std::int32_t> tokens = {};
   std::vector<std::string> texts = {};
 };
-/// The ends of a model's continuations: the end tokens of the task, and `end`, the tokens that
-/// follow a text or an answer. Several such tokens end a continuation by their text.
+/// Returns what ends a generated text: the end tokens of the task and, in addition, the token
+/// sequence `end`. If `end` is a single token, generation ends when this token is generated. If it
+/// is several tokens, generation ends when the generated text contains the text of `end`.
 Ends ends_of(const tasks::Task& task, const std::vector<std::int32_t>& end);
 
 /// A prompt's continuation that is generated token by token. It contains the text so far, and the

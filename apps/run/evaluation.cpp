@@ -24,8 +24,9 @@ using Tokens = std::vector<std::int32_t>;
 
 using Reference = std::vector<nn::ReferencePair>;
 
-/// The reference attention of each sample, as pairs (token, token that it should attend to). Only
-/// reinforced heads read it, so the result is empty if the model has none.
+/// The reference attention of each sample, as pairs (token, token that it should attend to).
+/// Reinforced heads increase the attention weights of these pairs. The result is empty if the model
+/// has no reinforced heads.
 std::vector<Reference> references(const nn::Decoder& model, const tasks::Task& task,
                                   std::span<const tasks::Sample> samples) {
   if (!model.wants_reference()) return {};
@@ -278,7 +279,8 @@ tasks::Tally evaluate(nn::Decoder& model, const tasks::Task& task,
     loss.weight += answers.loss.weight;
     if (options.told) options.told(samples, answers.said);
   });
-  // `bytes` is 0 unless the samples are text (Task::target_bytes).
+  // In a plain text no output is an answer, so there is nothing to decode. `bytes` is 0 if the task
+  // is not text (Task::target_bytes).
   LONGHAND_CHECK(is_asked || bytes == 0 || options.reading == Reading::forced,
                  "decoding: expected samples with answers, such as records {\"prompt\", "
                  "\"answer\"}; a plain text has no answers to decode");

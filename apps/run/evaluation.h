@@ -48,6 +48,7 @@ void for_samples(const tasks::Task& task, const EvaluationOptions& options,
 
 /// Joins samples to a batch for this model. If the model has reinforced heads, the batch also
 /// contains the task's reference attention, as pairs (token, token that it should attend to).
+/// Reinforced heads increase the attention weights of these pairs.
 nn::Batch batch_for(const nn::Decoder& model, const tasks::Task& task,
                     std::span<const tasks::Sample> samples);
 /// Like batch_for(), but the batch is in the backend's memory.

@@ -7,9 +7,10 @@
 namespace longhand::app {
 
 /// A stage of successive halving (Jamieson and Talwalkar 2016, arXiv:1502.07943), a search for the
-/// best settings. The first stage trains all settings for a fraction of the steps. With the factor
-/// eta, each later stage trains the best 1 / eta of the settings for eta times as many steps, until
-/// one setting is trained for all steps.
+/// best setting. Here, a setting is a combination of option values. The first stage trains runs
+/// with all settings for a fraction of the steps. Each later stage keeps the best 1 / eta of the
+/// settings and trains their runs for eta times as many steps. The last stage keeps one setting and
+/// trains it for all steps.
 struct HalvingStage {
   std::size_t settings = 0;  // number of settings in the stage
   std::int64_t steps = 0;    // total steps of each setting at the end of the stage
@@ -22,8 +23,8 @@ struct HalvingStage {
 std::vector<HalvingStage> halving_stages(std::size_t settings, std::int64_t eta,
                                          std::int64_t steps);
 
-/// The result of one setting after a stage of successive halving. Settings with equal scores, for
-/// example 0 in early stages, are compared by loss.
+/// The result of one setting after a stage of successive halving. If scores are equal, settings are
+/// compared by loss. In early stages, for example, all scores may be 0.
 struct HalvingScore {
   double score = 0;
   double loss = 0;  // mean training loss of recent steps

@@ -15,8 +15,8 @@ namespace longhand::app {
 /// width. Returns the indices in ascending order.
 std::vector<std::int64_t> parse_head_columns(std::string_view text, std::int64_t width);
 
-/// Throws an Error if `columns` contains a column that a head with queries lacks, or if no head has
-/// queries.
+/// Throws an Error if no head of the model has queries, or if the list `columns` is invalid for a
+/// head that has queries, for example because the head is too narrow.
 void check_head_columns(const nn::DecoderConfig& model, std::string_view columns);
 
 /// Freezes all parameters of a model except the listed columns of W_Q and W_K, in every head that

@@ -28,9 +28,9 @@ struct FalShare {
 };
 
 /// Compares every FAL head with the task's reference attention. For each token, a FAL head selects
-/// an earlier token m and reads the value of token m + 1. `count` is the number of tokens with a
-/// reference, and `hits` the number of those for which token m + 1 is the last reference token. In
-/// Flip-Flop this is the bit of the last write or read. Without a reference, both numbers are 0.
+/// an earlier token m and reads the value of token m + 1. If token m + 1 is the last reference
+/// token, this is a hit. In Flip-Flop, the last reference token is the bit of the preceding write
+/// or read. Tokens without a reference are not counted.
 std::vector<FalShare> fal_shares(nn::Decoder& model, const tasks::Task& task,
                                  const EvaluationOptions& options);
 
@@ -44,9 +44,10 @@ struct HeadView {
 };
 std::vector<HeadView> look_inside(nn::Decoder& model, const nn::Input& sequence);
 
-/// HTML pictures of a sample. They show only the tokens for which the views have entries.
-/// selection_pictures() shows which token a FAL head selected for each token, and emphasizes scored
-/// tokens. attention_maps() shows the attention weights of heads.
+/// Pictures, as HTML, of what heads do in a sample. If `views` were made from only the first tokens
+/// of the sample, the pictures show only these tokens. selection_pictures() shows which token a FAL
+/// head selected for each token, and emphasizes scored tokens. attention_maps() shows the attention
+/// weights of heads.
 std::string selection_pictures(const tasks::Task& task, const tasks::Sample& sample,
                                const std::vector<HeadView>& views);
 std::string attention_maps(const tasks::Task& task, const tasks::Sample& sample,

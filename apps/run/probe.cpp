@@ -94,8 +94,9 @@ void count_mechanisms(nn::Decoder& model, const tasks::Task& task, const Tensor&
                       std::span<const tasks::Sample> samples, Mechanisms& counts) {
   const nn::Batch batch = batch_of(samples, task);
   const auto seen = watched(model, nn::make_input(model.backend(), batch), ".mixing");
-  // `marks` contains the batch row of every token ⊥. `numbers` contains the row of every output
-  // number for which the input contains a greater number.
+  // `marks` lists the rows of the batch at the mark ⊥, which separates input and output of a
+  // sample. `numbers` lists the rows at those output numbers for which the input contains a greater
+  // number.
   std::vector<std::int32_t> marks, numbers;
   std::vector<std::int32_t> least, own, next;
   std::int32_t begin = 0;

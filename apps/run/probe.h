@@ -7,8 +7,8 @@
 
 #include "apps/run/evaluation.h"
 
-/// Measures the residual stream against the vectors that represent tokens at the input and output
-/// of a model (Awasthi and Gupta 2023, section 4).
+/// Compares the residual stream with the vectors that represent tokens at the input and output of a
+/// model (Awasthi and Gupta 2023, section 4).
 namespace longhand::app {
 
 /// The vectors that represent the tokens at the input and at the output of a model, [tokens, width]
@@ -43,10 +43,12 @@ Cosines cosines_between(const Tensor& rows, const Tensor& others);
 /// The standard deviation of the rows' lengths, divided by the mean length.
 double spread_of_lengths(const Tensor& rows);
 
-/// Counts how often two mechanisms are found in a sorting model, over samples of the sorting task:
-///   minimum     after the first attention, the largest product of the token ⊥ with the decoder
-///               basis belongs to the smallest number of the input
-///   successor   after the second attention, the two largest products of an output number belong
+/// Counts how often two mechanisms are found in a model that sorts numbers. In each sample, the
+/// mark ⊥ separates the input from the output. The products are those of a token's residual stream
+/// with the rows of the output layer's weight, one row per token:
+///   minimum     after the first attention, the largest product at the mark ⊥ belongs to the
+///               smallest number of the input
+///   successor   after the second attention, the two largest products at an output number belong
 ///               to this number and to the next greater number of the input; output numbers
 ///               without a greater number are not counted
 struct Mechanisms {

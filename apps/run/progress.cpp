@@ -56,7 +56,7 @@ std::string rounded(const char* form, double value) {
 std::string progress_line(const ProgressState& s, std::size_t columns) {
   struct Field {
     std::string text;
-    int rank;  // the part with the highest rank is dropped first
+    int rank;  // if the line is too long, the field with the highest rank is dropped first
   };
   const auto left = static_cast<double>(s.steps - s.step);
   std::vector<Field> fields{

@@ -58,7 +58,7 @@ std::string chat_template_of(const PublishedModel& model) {
 }
 
 /// Initializes the parameters that the published model does not contain, such as those of LoRA and
-/// of other kinds of heads.
+/// the additional parameters of heads that are not softmax heads.
 void initialize_others(const nn::Parameters& parameters, std::span<const nn::Exchange> tensors) {
   for (const nn::Parameter& parameter : parameters.all()) {
     const bool read = std::ranges::find(tensors, parameter, &nn::Exchange::ours) != tensors.end();

@@ -17,7 +17,7 @@ struct PublishedModel {
   std::filesystem::path path;
   nn::ForeignConfig foreign;
   std::unique_ptr<nn::Weights> weights;
-  std::optional<GgufFile> gguf;  // empty for a folder
+  std::optional<GgufFile> gguf;  // no value if the model is a folder in Hugging Face's format
 };
 PublishedModel open_published(const std::filesystem::path& path);
 
@@ -29,8 +29,8 @@ Config config_of(const PublishedModel& published, const std::filesystem::path& f
                  const Arguments* arguments);
 
 /// Makes a decoder with the model's weights. Parameters that the published model does not contain,
-/// such as those of other kinds of heads, are initialized. By default, matrices are stored in bf16
-/// if the model's matrices are in bf16.
+/// such as those of LoRA, are initialized. By default, matrices are stored in bf16 if the model's
+/// matrices are in bf16.
 std::unique_ptr<nn::Decoder> read_published(const PublishedModel& published, const Config& config,
                                             Backend& backend,
                                             std::optional<DType> matrices = std::nullopt);

@@ -45,7 +45,8 @@ std::string_view metric_of(std::string_view score) { return score.substr(score.f
 
 std::vector<std::string> ranking_scores(const Config& config, std::string_view wanted) {
   if (wanted.find('/') != std::string_view::npos) return {std::string(wanted)};
-  // The main metric does not depend on the options. With the default options, no file is opened.
+  // The main metric does not depend on the options of the task. It is read from a task with default
+  // options, because making such a task opens no files.
   const std::string metric(config.kind().make(config.kind().defaults())->main_metric());
   if (!wanted.empty()) return {text(wanted, "/", metric)};
   std::vector<std::string> scores;

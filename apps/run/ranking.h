@@ -11,9 +11,10 @@
 /// example "ood/sequences".
 namespace longhand::app {
 
-/// The scores that may rank a run, the preferred one first. By default, `wanted` is empty: the main
-/// metric on each of Config::ranking_distributions(). Otherwise `wanted` is "DISTRIBUTION/METRIC",
-/// or "DISTRIBUTION" for its main metric, and the result has one name.
+/// The names of the scores by which a run may be ranked, the preferred one first. By default, these
+/// are the task's main metric on each of Config::ranking_distributions(). If `wanted` is
+/// "DISTRIBUTION/METRIC", the result is only this score. A `wanted` of "DISTRIBUTION" stands for
+/// the main metric on this distribution.
 std::vector<std::string> ranking_scores(const Config& config, std::string_view wanted = {});
 
 /// The metric of a score: "sequences" for "ood/sequences".

@@ -29,9 +29,9 @@ void let_others_speak() { std::this_thread::sleep_for(std::chrono::seconds(1)); 
 /// A time in which every rank notices that another rank was lost.
 constexpr std::chrono::seconds until_all_saw{1};
 
-/// Reports lost ranks and ends the process. The main thread is blocked in MPI and cannot be
-/// interrupted. Before the end, waits until the other ranks have noticed the first loss, so that
-/// they do not report this rank as lost.
+/// Reports the lost ranks and ends this process, because the main thread is blocked in MPI and
+/// cannot be interrupted. Before it ends the process, the function waits until the other ranks have
+/// noticed the same lost ranks. Otherwise they would report this rank as lost too.
 void end_without(const std::string& ranks, bool first) {
   if (first) {
     std::fprintf(
@@ -124,9 +124,9 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
     if (all[r] == all[0]) continue;
     ranks.fail_together();
     if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
-    // Each rank describes its program and settings by a list of facts (name and value, each ending
-    // with a 0 byte). All ranks have the same program, so their lists have the same order, and the
-    // first unequal fact is the difference to print.
+    // Print the first fact that differs. The text all[r] contains the facts of rank r: names and
+    // values, each ending with a 0 byte. Facts about the program come first. If the programs are
+    // equal, they list the other facts in the same order.
     std::size_t at = 0;
     const auto next = [&] {
       const std::size_t end = std::min(all[r].find('\0', at), all[r].size());

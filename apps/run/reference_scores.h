@@ -14,11 +14,13 @@ namespace longhand::app {
 /// these tokens stay in memory.
 inline constexpr std::int64_t tokens_looked_at = 4096;
 
-/// The reference attention of a sample as a matrix. A row is counted if it has entries. The matrix
-/// contains all rows from the first counted row to the last counted one.
+/// The reference attention of a sample as a matrix. Its rows [first, first + rows) are those from
+/// the first token that has a reference to the last one. `counted` lists the indices of the tokens
+/// that have a reference.
 struct ReferenceMask {
   std::int64_t first = 0, rows = 0;  // rows: 0 if the sample has no reference
-  /// Index of the first counted column. The columns before it belong to an instruction.
+  /// Index of the first token after the task's instruction. Attention to the instruction does not
+  /// count.
   std::int64_t first_column = 0;
   std::vector<std::int32_t> counted = {};
   Tensor entries = {};  // [rows, tokens]: 1 where the reference has an entry, otherwise 0
@@ -26,13 +28,14 @@ struct ReferenceMask {
 ReferenceMask reference_mask(const tasks::Task& task, const tasks::Sample& sample, Backend& backend,
                              DType type);
 
-/// For each counted row of a matrix [rows, tokens]: the sum of its entries in the columns of the
-/// reference.
+/// For each token that has a reference: the sum of the entries in the token's row of `matrix` that
+/// belong to reference tokens. `matrix` has the rows of the mask, [rows, tokens].
 std::vector<double> reference_sums(const Tensor& matrix, const ReferenceMask& mask);
 
-/// A head's attention to the reference. `rows` contains statistics of sum_(j in reference of i)
-/// A_ij over the counted rows i of all samples. `head` is the index of the head among all heads of
-/// the layer, in the order of the layer's list.
+/// A head's attention to the reference. For each token that has a reference, the token's attention
+/// weights for its reference tokens are added up. `rows` contains statistics of these sums over all
+/// samples. `head` is the index of the head among all heads of the layer, in the order of the
+/// layer's list.
 struct HeadScore {
   std::int64_t layer = 0, head = 0;
   tasks::Moments rows = {};

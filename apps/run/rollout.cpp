@@ -40,7 +40,7 @@ void Rollout::add_earlier_layer(const Tensor& attention) {
   for (auto to = panels_.begin(); to != panels_.end(); ++to) {
     const Tensor product = empty_like(to->entries.value());
     // The new rollout is R (A + I) = R A + R, where A is the layer's attention and R is the old
-    // rollout after the division above.
+    // rollout with each column j divided by the sum of row j of A + I.
     product.backend()(Copy{.x = to->entries.value(), .y = product});
     for (auto from = to; from != panels_.end(); ++from) {
       const Var rows = slice(attention, from->begin, from->end - from->begin);

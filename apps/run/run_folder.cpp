@@ -36,8 +36,8 @@ void copy_tokenizer_files(const fs::path& from, const Folder& folder) {
   }
 }
 
-/// Copies the tokenizer into the run's folder, so that the model can still be used after the folder
-/// was moved.
+/// Copies the tokenizer into the run's folder, so that the run needs no tokenizer files outside its
+/// folder.
 void copy_tokenizer(const Folder& run, const fs::path& from) {
   const fs::path to = RunFolder::tokenizer(run.path());
   const Folder folder = run.make_folder(to.filename().string());

@@ -89,7 +89,7 @@ std::string samples_over_training(const std::vector<Json>& metrics) {
     if (samples && samples->is_array()) lines.push_back(&line);
   }
   std::string content;
-  bool answers = false;  // the prompts are questions that have a right answer
+  bool answers = false;  // true if the samples contain the expected answers
   const std::size_t shown = std::min(most, lines.size());
   for (std::size_t i = 1; i <= shown; ++i) {
     const Json& line = *lines[i * lines.size() / shown - 1];

@@ -25,8 +25,8 @@ struct RunSummary {
 RunSummary summarize(const std::filesystem::path& run, std::string_view by = {});
 
 /// True if `train --resume` has nothing left to do. The checkpoint of the last step must exist. If
-/// the configuration requires evaluations, this checkpoint must also have a score. The report is
-/// not checked, because it is written after the score.
+/// the configuration requires evaluations, this checkpoint must also have a score. The report,
+/// which is written last, is not required.
 bool is_finished(const std::filesystem::path& run, std::int64_t steps,
                  std::int64_t evaluate_samples);
 bool is_finished(const std::filesystem::path& run, const Config& config);
@@ -36,8 +36,8 @@ bool is_finished(const std::filesystem::path& run, const Config& config);
 std::string idle_state(const Folder& run, bool finished, std::int64_t step,
                        Links links = Links::follow);
 
-/// A score in a run's evaluation after a step, named as in metrics.jsonl. No value if there
-/// was no such evaluation.
+/// The value of `score` in the run's evaluation after `step`. `score` is a name from metrics.jsonl,
+/// such as "ood/sequences". No value if there was no such evaluation.
 std::optional<double> score_after(const std::filesystem::path& run, std::int64_t step,
                                   const std::string& score);
 
@@ -50,8 +50,8 @@ struct FoundRuns {
   std::vector<std::string> skipped;         // one message per unreadable entry, at most 100
 };
 
-/// Finds the runs in a folder and below it, but not inside another run. With Links::follow, the
-/// last part of a path may be a symbolic link. Other links are not followed, so that the search
+/// Finds the runs in a folder and below it, but not inside another run. With Links::follow, a
+/// symbolic link to a run is found too. Links to other folders are not followed, so that the search
 /// cannot run in cycles.
 FoundRuns runs_below(const std::filesystem::path& folder, Links links = Links::follow);
 

@@ -15,8 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// For the text of a sample: the index of each token's first character, and at the end the number
-/// of characters. If the tokens are divided by a separator, a word counts as one character.
+/// Returns the index of each token's first character in the text of a sample, followed by the
+/// length of the text. If the vocabulary has a separator, each token is a word, and words are
+/// counted instead of characters.
 std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
                                     std::span<const std::int32_t> tokens) {
   std::vector<std::int32_t> places{0};
@@ -208,7 +209,9 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
   }
   const auto task = config.task();
   if (!task->vocabulary().separator().empty()) written.flags += " --tokenizer spaces";
-  // The task `files` has no text around the prompts of records with labels.
+  // By default, the task `files` adds a mark after prompts that do not all end with the same token,
+  // and a line break after every answer. The flags turn this off if the samples contain no such
+  // text. Records with labels need no flags, because the task adds nothing to them.
   if (task->outputs().says_next && last.size() > 1) written.flags += " --task.between none";
   if (task->outputs().says_next && !ends) written.flags += " --task.after none";
   return written;

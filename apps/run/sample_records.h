@@ -9,11 +9,11 @@
 
 namespace longhand::app {
 
-/// Writes a sample as a record {"prompt", "answer"} of the task `files`, without the end of the
-/// answer. If only some tokens of the answer are scored, they are listed in a member "scored". With
-/// `with_pairs`, a member "pairs" contains the reference attention (tasks/answers.h). If the task
-/// predicts labels of tokens, a member "labels" contains them. Throws an
-/// Error if nothing is scored, or if the pairs cannot be expressed.
+/// Converts a sample to a record {"prompt", "answer"} of the task `files`. A line break at the end
+/// of the answer is omitted. If only some tokens of the answer are scored, they are listed in a
+/// member "scored". With `with_pairs`, a member "pairs" contains the reference attention
+/// (tasks/answers.h). If the task predicts labels of tokens, a member "labels" contains them.
+/// Throws an Error if nothing is scored, or if the pairs cannot be expressed.
 Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs);
 
 struct RecordCounts {

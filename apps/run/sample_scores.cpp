@@ -113,7 +113,7 @@ std::vector<NamedTensor> SampleScores::arrays(Backend& host) const {
   add_lists(all, host, named("asked"), named("asked_lengths"), asked_);
   for (const auto& [what, lists] : {std::pair{"said", &said_}, {"wanted", &wanted_}}) {
     add_lists(all, host, named(what), {}, *lists);
-    all.pop_back();  // removes the lengths, which are equal to asked_lengths
+    all.pop_back();  // removes the array of lengths, which is equal to NAME.asked_lengths
   }
   all.push_back(column(named("losses"), host, losses_));
   for (auto [metric, scores] : scores_) {

@@ -41,12 +41,13 @@ class SampleScores {
 /// A model's scores on tokens read from a file.
 struct TokenScores {
   tasks::Tally tally;  // loss, perplexity, tokens (share of right predictions)
-  /// Tokens, lengths, targets, said, losses, and logits if requested.
+  /// The arrays tokens, lengths, targets, said (predicted classes) and losses, and, if requested,
+  /// logits.
   std::vector<NamedTensor> arrays;
 };
 /// Scores tokens from a file. If a batch has no targets, the target of each token is the next
-/// token. There is one loss per target, which is NaN if the target is not scored. The tally uses
-/// the weights of the batches.
+/// token. There is one loss per target, which is NaN if the target is not scored. The tally's mean
+/// loss is weighted by Batch::weights.
 TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
                          std::vector<nn::Batch> batches, Backend& host, bool logits);
 

@@ -22,12 +22,13 @@ std::string unreadable(const nn::DecoderConfig& model, const tasks::Task& task);
 /// for the model, the distribution is skipped and its name is reported.
 class TestScores {
  public:
-  /// `ranks` evaluate together, so all of them must call of().
+  /// The ranks evaluate together, so each of them must call TestScores::of().
   explicit TestScores(const Config& config, nn::Communicator& ranks = nn::single_rank());
 
-  /// The results of an evaluation, as a line of metrics.jsonl: "step"; the value of each
-  /// "distribution/metric"; "intervals", the 95% intervals of shares; and "too_long", the skipped
-  /// distributions. `say` is called with a text for each result.
+  /// The results of an evaluation, as a line of metrics.jsonl. Its members are "step"; the value of
+  /// each metric, named "distribution/metric"; "intervals", the 95% intervals of the metrics that
+  /// are shares, such as the share of correct tokens; and "too_long", the skipped distributions.
+  /// `say` is called with a text for each result.
   Json of(
       nn::Decoder& model, std::int64_t step,
       const std::function<void(const std::string&)>& say = [](const std::string&) {}) const;

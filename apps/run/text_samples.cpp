@@ -13,9 +13,9 @@ constexpr std::uint64_t most_prompts = 3;
 constexpr std::size_t longest_prompt = 24;
 constexpr std::int64_t most_tokens = 64;
 
-/// Returns the tokens before the first target. Tokens that begin every text are not counted: if at
-/// most one other token precedes the first target, returns the first half of the sample instead,
-/// but at most longest_prompt tokens.
+/// Returns the tokens before the first target. If there is at most one such token, not counting the
+/// tokens that begin every text, returns the first half of the sample instead, but at most
+/// longest_prompt tokens.
 std::vector<std::int32_t> prompt_of(const tasks::Sample& sample,
                                     const tasks::Vocabulary& vocabulary) {
   const auto first = std::ranges::find_if(sample.targets, [](auto target) { return target >= 0; });

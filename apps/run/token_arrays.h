@@ -12,12 +12,14 @@
 /// Reads and writes sequences of tokens as arrays.
 namespace longhand::app {
 
-/// Reads the sequences of a file (.npy, .npz, .safetensors) as batches. The file contains one of
-///   tokens    integers: [n] for one sequence, or [sequences, n]
-///   tokens    [n], and lengths [sequences], whose sum is n
-/// and may contain targets ([n, choices] or shaped like tokens; negative: not scored), weights
-/// (shaped like targets), positions (shaped like tokens) and head [1]. A file with several batches
-/// has prefixes "batches.0.", "batches.1.", ..., as written by `longhand data --step`. Throws a
+/// Reads the sequences of a file (.npy, .npz, .safetensors) as batches. The file contains the
+/// tokens as integers in one of two forms:
+///   tokens [n] for one sequence, or tokens [sequences, n];
+///   tokens [n] and lengths [sequences], where n is the sum of the lengths.
+/// Further arrays are optional: targets ([n, choices] or shaped like tokens; negative: not scored),
+/// weights (shaped like targets), positions (shaped like tokens) and head [1] (the index of the
+/// output layer that predicts the targets). If there are several batches, the names of their arrays
+/// have prefixes "batches.0.", "batches.1.", ..., as written by `longhand data --step`. Throws a
 /// one-line Error that names file and array if the arrays do not match, or if a token is not less
 /// than `vocabulary`.
 std::vector<nn::Batch> read_token_batches(const std::filesystem::path& file,

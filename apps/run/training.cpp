@@ -224,7 +224,7 @@ class Training {
     return require_memory(config_, *learned_, ranks_.size());
   }
 
-  /// Checks the options of a dump before any file is created.
+  /// Checks the option --dump-step before any file is created.
   void check_dump() const {
     if (!control_.dump_step) return;
     if (*control_.dump_step > steps_) {
@@ -331,7 +331,8 @@ class Training {
       folder_.open_logs(trainer_->step(), trainer_->evaluated());
       if (transcribes_) open_transcript();
     });
-    // All ranks must hash after the same steps.
+    // All ranks use the interval of rank 0's transcript, because they must compute the hashes of
+    // the training state after the same steps.
     const std::array every{static_cast<double>(transcript_ ? transcript_->every() : 0)};
     transcript_every_ =
         static_cast<std::int64_t>(ranks_.gather(std::span<const double>(every)).front());
@@ -411,7 +412,8 @@ class Training {
   const nn::BatchSource batches_ = config_.batches(learned_);
 
   const std::int64_t steps_ = settings_.schedule.steps;
-  /// Learned numbers, such as ChaCAL's gamma, are logged each time after this many steps.
+  /// Number of steps between two logs of the learned numbers, such as ChaCAL's gamma. They are also
+  /// logged after the last step.
   const std::int64_t numbers_every_ = std::max<std::int64_t>(1, steps_ / 200);
   const bool writes_ = ranks_.rank() == 0;
   Progress progress_{steps_, true, 0};

@@ -246,8 +246,8 @@ void TranscriptReader::check_order(const std::optional<Kind>& before,
                        ? text("step ", step_before + 1, " or the state of step ", step_before)
                        : text("step ", step_before + 1));
   }
-  // A resumed run may add a header, but not after a step line: a run is resumed from a checkpoint,
-  // and the transcript has a state line for each checkpoint.
+  // A resumed run may add a header. The header never follows a step line: a run is resumed from a
+  // checkpoint, so the line before the header is the checkpoint's state line or another header.
   if (line_.kind == Kind::header) {
     return require(*before != Kind::step && line_.step == step_before,
                    text("step ", step_before + 1));

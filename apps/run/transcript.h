@@ -34,8 +34,8 @@ Json state_line(std::int64_t step, const nn::StateHashes& hashes);
 std::string bits_of(double value);
 double from_bits(const std::string& digits);
 
-/// The SHA-256 that the run's config.ini has if training.steps is `steps`. A resumed run may change
-/// this setting, but no other.
+/// The SHA-256 of the run's config.ini, with training.steps replaced by `steps`. A resumed run may
+/// change this setting, but no other.
 std::string config_hash(const std::filesystem::path& run, std::int64_t steps);
 /// The name of the kernels that the backend uses: an instruction set, such as "avx2", or the name
 /// of a GPU. The bits of results depend on the kernels.
@@ -86,10 +86,10 @@ class TranscriptReader {
 /// Writes a run's transcript.
 class TranscriptWriter {
  public:
-  /// Begins a transcript if the run has none. Otherwise, removes the lines after `step`, where the
-  /// run is resumed, and continues the transcript. `header` is added if it differs from the last
-  /// header. For this comparison, and in the file, it has the members `initial` and `every` of the
-  /// transcript's first header.
+  /// Begins a transcript if the run has none. Otherwise, continues the transcript of a run that is
+  /// resumed after `step`: removes the lines of later steps, and sets the members `initial` and
+  /// `every` of `header` to those of the transcript's first header. Then adds `header` if it
+  /// differs from the last remaining header.
   TranscriptWriter(const Folder& run, std::int64_t step, Json header);
 
   void add(const nn::StepReport& report) { append(step_line(report)); }

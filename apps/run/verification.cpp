@@ -35,8 +35,9 @@ std::string list_of(const std::vector<std::string>& words) {
   return all;
 }
 
-/// Describes the first tensor whose hash in a state line differs from the transcript. `of` is
-/// "parameters" or "optimizer". Empty if all hashes are equal.
+/// Compares the tensor hashes of the transcript's state line with those of `found`, a state line
+/// that was computed anew. `of` selects "parameters" or "optimizer". Describes the first tensor
+/// whose hashes differ. Empty if all hashes are equal.
 std::string difference(const char* of, const Json& in_transcript, const Json& found) {
   const Json &expected = in_transcript[of]["tensors"], &got = found[of]["tensors"];
   for (const auto& [name, hash] : expected.members()) {

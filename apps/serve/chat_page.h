@@ -4,7 +4,8 @@
 
 namespace longhand::app {
 
-/// The page for chats, which the program contains: chat_page.html and chat_script.js.
+/// The chat page and its script. The build embeds the files chat_page.html and chat_script.js in
+/// the program.
 extern const std::string_view chat_html, chat_script;
 
 }  // namespace longhand::app

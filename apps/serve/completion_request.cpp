@@ -10,7 +10,8 @@
 namespace longhand::app {
 namespace {
 
-constexpr std::size_t most_stops = 16, longest_stop = 1000;  // texts, and bytes of a text
+// Maximum number of stop texts of a request, and maximum number of bytes of each stop text.
+constexpr std::size_t most_stops = 16, longest_stop = 1000;
 
 /// The fields of a JSON object. A field whose value is null counts as missing.
 class Fields {

@@ -24,7 +24,7 @@ struct CompletionRequest {
   std::optional<std::uint64_t> seed = {};
   std::vector<std::string> stops = {};  // texts before which the completion ends
   bool streams = false;        // true: the parts of the text are sent as they are generated
-  bool streams_usage = false;  // true: the last part of a stream counts the tokens
+  bool streams_usage = false;  // true: a stream ends with the numbers of tokens
 };
 
 /// Reads the body of a request. `otherwise` has the values of fields that the body omits. Throws an

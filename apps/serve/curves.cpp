@@ -219,8 +219,9 @@ std::vector<std::vector<Bucket>> Curves::between(const FileDescriptor& file,
                                                  std::int64_t from, std::int64_t to,
                                                  std::size_t points, Time until) const {
   std::vector<std::vector<Bucket>> found(figures.size());
-  // The figures whose buckets in memory are too coarse. The values of these figures are read from
-  // the file again.
+  // Figures (numbers in metrics.jsonl) whose values are read from the file again, because memory
+  // has fewer than `points` buckets for these steps, and some of the buckets combine several
+  // values.
   std::map<std::string_view, Course> again;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto course = courses_.find(figures[i]);

@@ -70,12 +70,13 @@ class Curves {
                                            Time until) const;
   /// True if reading stopped because the file has too many damaged lines.
   bool damaged() const { return damaged_lines_ > most_damaged_lines; }
-  /// evaluation() is the last line that contains intervals, which evaluations write. samples() are
-  /// the last lines that contain samples.
+  /// The last line of metrics.jsonl that an evaluation wrote. Such lines have the member
+  /// "intervals".
   const std::optional<Json>& evaluation() const { return evaluation_; }
+  /// The members "step" and "samples" of the lines that the last few evaluations wrote.
   const std::vector<Json>& samples() const { return samples_; }
   std::int64_t step() const { return step_; }  // step of the last line
-  /// The value of a figure in the last line that contains it.
+  /// The last value of a figure (a number in the lines of metrics.jsonl).
   std::optional<double> last(const std::string& figure) const;
   double seconds() const { return seconds_; }  // total duration of the steps
 

@@ -211,8 +211,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  /// Sends the parts of `body` while another thread writes them. Without `chunked`, which HTTP/1.0
-  /// does not know, the end of the connection is the end of the body.
+  /// Sends the parts of `body` while another thread writes them. If `chunked` is false, because
+  /// HTTP/1.0 has no chunked encoding, the end of the body is marked by closing the connection.
   void start_stream(std::shared_ptr<HttpStream> body, bool keep, bool chunked) {
     body_ = std::move(body);
     chunked_ = chunked;

@@ -38,7 +38,9 @@ struct LiveRun {
   std::vector<std::string> ranking = {};  // ranking_scores()
   std::int64_t steps = 0, evaluate_samples = 0;
   std::int64_t configured = 0;  // time at which config.ini was written, in nanoseconds
-  bool complete = false;  // at the last scan, the checkpoint and score of the last step existed
+  /// True if the checkpoint of the run's final step existed when the folders were last scanned. In
+  /// a run with evaluations, this checkpoint also had a score.
+  bool complete = false;
   std::string idle = "stopped";  // state at the last scan if no process trains the run
   bool present = true;
 
@@ -85,7 +87,8 @@ class LiveRuns {
   /// another machine.
   static std::optional<Writer> writer(const LiveRun& run);
 
-  /// Requests that the process training the run write a checkpoint and exit.
+  /// Sends SIGTERM to the process that trains the run. The process then writes a checkpoint and
+  /// exits.
   static void stop(const LiveRun& run);
   /// Starts `longhand train --resume RUN` or another command on the run. The process continues if
   /// this server ends.

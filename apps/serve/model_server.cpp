@@ -32,7 +32,9 @@ struct ModelServer::Job {
   CompletionRequest request;
   std::vector<std::int32_t> prompt;
   Ends ends;
-  std::int64_t most = 0;  // maximum number of new tokens: the request's, or what fits the context
+  /// Maximum number of new tokens: the limit of the request, or less if the context of the model
+  /// has no room for so many.
+  std::int64_t most = 0;
   std::uint64_t seed = 0;
   std::string id;
   std::int64_t created = 0;  // seconds since 1970

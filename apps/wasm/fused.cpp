@@ -4,8 +4,9 @@
 
 namespace longhand::cpu {
 
-/// The engine computes a relaxed multiply-add with one or with two roundings, but always in the
-/// same way. The exact result here is -2^-46. With two roundings it is 0.
+/// A WebAssembly engine computes a relaxed multiply-add with one or with two roundings, but always
+/// in the same way. This function computes (1 + 2^-23) * (1 - 2^-23) - 1. The result is -2^-46 with
+/// one rounding and 0 with two roundings.
 bool relaxed_is_fused() {
   volatile float above = 1 + 0x1p-23f, below = 1 - 0x1p-23f;
   const v128_t sum = wasm_f32x4_relaxed_madd(wasm_f32x4_splat(above), wasm_f32x4_splat(below),

@@ -28,7 +28,8 @@ class Graph {
     LONGHAND_CHECK(!steps.empty(), "expected at least one step");
   }
 
-  /// Computes all numbers. If `seen` is given, backward on the current tape calls it for each step.
+  /// Computes all numbers. If `seen` is given, the backward pass of the tape that is recording will
+  /// call it for each step on which the loss depends.
   std::map<std::string, Var> compute(const std::optional<Change>& change = {},
                                      const Seen& seen = {}) const {
     std::map<std::string, Var> numbers;
@@ -73,7 +74,8 @@ class Graph {
     fail("op: expected add, subtract, multiply, tanh or square, got ", op);
   }
 
-  /// The same number. Backward passes its derivative to `seen`.
+  /// Returns a number equal to `y`. The backward pass calls `seen` with the derivative of the loss
+  /// with respect to this number.
   static Var watched(const Var& y, const std::string& name, const Seen& seen) {
     return record("watched", {&y}, y.value(), [sink = y.sink(), name, seen](const Tensor& dy) {
       seen(name, dy.item());

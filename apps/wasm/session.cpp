@@ -13,7 +13,8 @@
 namespace longhand::app {
 namespace {
 
-/// The step with its batch, but without its results. The share of the only batch is 1.
+/// Prepares step `number`, whose results are computed later. The step has a single batch, whose
+/// share of the total weight is 1.
 nn::Step next_step(const nn::BatchSource& batches, const nn::Schedule& schedule,
                    std::int64_t number) {
   nn::Step step{.report = {.step = number, .rate = schedule.at(number)},

@@ -18,7 +18,8 @@ class Session {
  public:
   explicit Session(std::string_view ini);
 
-  /// The number of parameters, the instruction set's kernels, and the steps of the run.
+  /// The number of parameters, the instruction set that the kernels use, the number of steps of the
+  /// run, and its seed.
   Json about() const;
   /// Executes steps until step `last`, and at most training.steps. Returns one report per step:
   /// step, loss, accuracy.

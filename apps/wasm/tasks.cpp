@@ -7,7 +7,7 @@
 #include "tasks/task.h"
 
 /// The tasks of the WebAssembly module. This file replaces tasks/all_tasks.cpp. The module cannot
-/// read files, so a task cannot be named by its files.
+/// read files, so named_task() accepts the name of a kind of task, but not the path of task files.
 namespace longhand::tasks {
 
 std::span<const TaskKind> all_tasks() {

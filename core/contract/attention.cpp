@@ -6,9 +6,9 @@ namespace longhand {
 namespace {
 
 /// Checks the tensors of an attention rule, such as SoftmaxRule. The functions in() and out() check
-/// one input or output of the rule. A Tensor must have the shape [query tokens, q.heads]. Heads
-/// must have one row per query token and v_width entries per head, where v_width is the width of
-/// the values.
+/// one input or output of the rule. An argument of type Tensor must have the shape [query tokens,
+/// q.heads]. An argument of type Heads must have q.heads heads of v_width columns, the width of the
+/// values, and one row per query token.
 struct RuleCheck {
   HeadArguments& are;
   const Scores& s;

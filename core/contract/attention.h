@@ -23,7 +23,7 @@ namespace longhand {
 /// The struct's function list(rule, visitor) passes every tensor to the visitor. Code that treats
 /// all rules alike uses it, for example to check or to allocate their tensors. For each tensor,
 /// list() calls one of these functions of the visitor:
-///   of_head(name, x)      if x is an input with one number per head, which may be empty;
+///   of_head(name, x)      if x is an input with one number per head (x may be empty);
 ///   input(name, x)        if x is an input with one number per query and head;
 ///   saved(name, x)        if x is saved and has one number or one vector per query and head;
 ///   residue(name, x)      if x is the rounding error of y, which is saved for bf16 only;
@@ -66,7 +66,7 @@ struct StickBreakingRule {
 struct TraRule {
   using Formulas = rules::Tra;
   using Gradient = struct TraGradient;
-  Tensor count_bias;            // [query tokens, q.heads], factor of the number of positive scores
+  Tensor count_bias;            // [query tokens, q.heads], multiplies the count of positive scores
   Tensor log_denominator = {};  // [query tokens, q.heads]; 0 for a row whose weights are all 0
   Heads residue = {};           // the rounding error of y, saved only if y is bf16
 
@@ -104,8 +104,8 @@ struct SigmoidRule {
 using AttentionRule =
     std::variant<SoftmaxRule, StickBreakingRule, TraRule, EntmaxRule, SigmoidRule>;
 
-/// y_i = sum_j P_ij v_j, where `rule` computes the weights P from the scores. y has q.heads heads
-/// of width v.width, and so have all Heads that the rule saves for the backward pass.
+/// y_i = sum_j P_ij v_j, where `rule` computes the weights P from the scores. y and all Heads that
+/// the rule saves for the backward pass have q.heads heads of width v.width.
 struct Attention {
   static constexpr std::string_view name = "attention";
   Scores scores;

@@ -14,9 +14,9 @@ namespace longhand {
 /// U_j = (1 - g) v_j + g y_j,
 ///   y_i = sum_(j<i) P_ij U_j + (1 - g) P_ii v_i.
 /// If g = 0, y is the output of Attention up to rounding. The rounding may differ for two reasons.
-/// In Attention, a backend may divide the keys into parts, sum over each part separately and add
-/// these sums. And in math modes other than exact, it may compute the products of Attention with
-/// other instructions than the products of Chacal.
+/// First, Attention may divide the keys into parts, sum over each part separately and add these
+/// sums. Second, in math modes other than exact, a backend may compute the products of the two
+/// operations with different instructions.
 ///
 /// Saves y and the logarithm of each row's softmax denominator (log_denominator). The scores must
 /// not have a window.
@@ -28,7 +28,7 @@ namespace longhand {
 struct Chacal {
   static constexpr std::string_view name = "chacal";
   Scores scores;
-  Tensor sink = {};  // [q.heads]: for each head, a score without a value; empty: no sink
+  Tensor sink = {};  // [q.heads]: exp(sink) is added to the softmax denominator; empty: no sink
   Heads v;
   Tensor gamma;  // [1] for all heads, or [q.heads]; f64 if q is f64, otherwise f32
   Heads earlier = {};

@@ -14,8 +14,8 @@ void check(const Append& op) {
                 ": expected at most ", op.to.lengths()[s],
                 " new tokens, the length of the cached segment, got ", op.from.lengths()[s]);
   }
-  // HeadArguments requires the same type for all heads. The cache y may have another type than x,
-  // so a second HeadArguments checks y.
+  // `are` accepts only heads of the same type as x. The heads y in the cache may have another type,
+  // so the separate object `cache` checks them.
   HeadArguments cache(Append::name, op.y);
   cache.in("y", op.y, op.to.rows(), op.x.heads, op.x.width);
   are.require(op.y.data.address() != op.x.data.address(), "y",

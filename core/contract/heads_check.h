@@ -17,8 +17,8 @@ class HeadArguments {
  public:
   HeadArguments(std::string_view op, const Heads& q);
 
-  /// Requires `count` heads, at least `rows` rows, and the type of the heads q that the constructor
-  /// received. If `width` is negative, the heads may have any width.
+  /// Requires `count` heads, at least `rows` rows, and the same element type as `q`, the argument
+  /// of the constructor. If `width` is negative, the heads may have any width.
   void in(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
           std::int64_t width);
   void out(std::string_view name, const Heads& heads, std::int64_t rows, std::int64_t count,
@@ -57,7 +57,7 @@ class HeadArguments {
  private:
   struct Place {
     std::string_view name;
-    const std::byte *begin, *end;  // memory of the whole tensor
+    const std::byte *begin, *end;  // memory of the tensor that contains the heads
     std::int64_t columns, first, last;
   };
   void same_backend(std::string_view name, const Tensor& tensor) const;

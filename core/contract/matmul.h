@@ -29,7 +29,7 @@ struct Matmul {
   std::optional<Activation> f = {};  // activation; default: identity
   Tensor pre = {};                   // if not empty, receives z, the input of the activation f
   Tensor residual = {};              // empty: no residual
-  Tensor at = {};                    // z of the forward pass; empty: forward epilogue
+  Tensor at = {};                    // saved input of the activation f; empty: forward epilogue
   Tensor c;
   double beta = 0;
   std::optional<Math> math = {};  // default: the backend's math mode

@@ -12,10 +12,10 @@
 namespace longhand {
 
 /// Divides each tensor into pieces of `piece` entries and computes the sum of squares of each
-/// piece:
-///   sums[k]_p = sum of x_i^2 over the entries i of piece p of tensors[k].
-/// The shape of sums[k] is [pieces(size of tensors[k])], and its type is that of the tensors. The
-/// old values of sums[k] are replaced.
+/// piece. With x = tensors[k],
+///   sums[k]_p = sum of x_i^2 over the entries i of piece p.
+/// sums[k] has one entry per piece, [pieces(x.size())], and the type of x. Its old values are
+/// replaced.
 struct SquareSums {
   static constexpr std::string_view name = "square_sums";
   static constexpr std::int64_t piece = 16384;
@@ -29,8 +29,8 @@ struct SquareSums {
 /// factor are tensors [1].
 ///
 /// factor is also an input. It becomes 0 if norm or one of the losses is not finite, and remains 0
-/// if it already was 0. From the first step with non-finite numbers on, training therefore changes
-/// no parameter, even before the host reads these numbers.
+/// if it already was 0. From the first step with a non-finite norm or loss on, training therefore
+/// changes no parameter, even before the host reads the norm or the losses.
 struct GlobalNorm {
   static constexpr std::string_view name = "global_norm";
   Tensor squares;  // [pieces], the sums of squares from SquareSums

@@ -13,7 +13,7 @@ namespace {
 bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
   if (shape.size() == 0) return true;
   if (steps.first < 0 || steps.first >= x.size()) return false;
-  // number of entries of x after the last entry that the axes processed so far can reach
+  // the largest offset that the remaining axes may add without passing the last entry of x
   std::int64_t left = x.size() - 1 - steps.first;
   for (int a = 0; a < shape.rank(); ++a) {
     const std::int64_t last = shape[a] - 1, step = steps.along[a];
@@ -24,8 +24,8 @@ bool within(const Shape& shape, const Steps& steps, const Tensor& x) {
 }
 
 /// True only if the steps map no two indices of `shape` to the same entry. The axes are sorted by
-/// step. The step of each axis must be greater than the distance that all axes with smaller steps
-/// span together. This also rejects some layouts in which no entry is selected twice.
+/// step. The step of each axis must be greater than the largest offset that all axes with smaller
+/// steps can reach together. This test also rejects some layouts that select no entry twice.
 bool apart(const Shape& shape, const Steps& steps) {
   // for each axis of the shape: its step in memory, and its extent
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;

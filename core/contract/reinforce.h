@@ -6,9 +6,10 @@
 
 namespace longhand {
 
-/// Changes the output y of trained attention: for listed pairs of a query and a key, the weight
-/// grows by delta_h (`amounts` of head h) if it exceeds C (`threshold`). The weights of a row are
-/// not normalized again. Let R_i be the listed keys of query i that the query sees:
+/// Increases attention weights of a trained model by changing y, the output of Attention. In head
+/// h, the weight of each listed pair of a query and a key grows by delta_h (`amounts`) if the
+/// weight exceeds C (`threshold`). The weights of a row are not normalized again. Let R_i be the
+/// listed keys of query i that the query sees:
 ///   y_i += delta_h sum of v_j over the j in R_i with P_ij > C.
 /// The weight of key j is P_ij = exp(s_ij - log_denominator_i), where s_ij is its score. A P_ij
 /// above 1, which rounding can cause, counts as 1. P_ij and C are compared by their logarithms. If
@@ -17,7 +18,7 @@ namespace longhand {
 ///
 /// A pair consists of the row of a query in q and the position of a key in the same sequence. All
 /// pairs of one query are adjacent in the list. A pair is ignored if its row does not exist or its
-/// query does not see the key. There is no backward pass, because the operation is only applied to
+/// query does not see the key. There is no backward pass, because the operation is meant for
 /// trained models.
 struct Reinforce {
   static constexpr std::string_view name = "reinforce";

@@ -26,10 +26,11 @@ struct Rope {
 
 /// Rotates heads by angles that the model computes. The heads 0 .. heads-1 of x have `width`
 /// columns each and begin at `first_column`. Pair p of a head consists of the entries p and
-/// p + width/2. Head h belongs to group g = h mod the number of groups, so that queries and keys of
-/// the same group have the same angles. In row i of x, the pair is rotated as in Rope, by the angle
-/// in row i and column g width/2 + p of `angles`. All other columns of x are copied. If `inverse`
-/// is set, the rotation is by minus this angle. y may share the memory of x.
+/// p + width/2. With G groups of heads, head h belongs to group g = h mod G. If x contains G query
+/// heads and then G key heads, each query head thus has the same angles as its key head. In row i
+/// of x, the pair is rotated as in Rope, by the angle in row i and column g width/2 + p of
+/// `angles`. All other columns of x are copied. If `inverse` is set, the rotation is by minus this
+/// angle. y may share the memory of x.
 struct Rotate {
   static constexpr std::string_view name = "rotate";
   Tensor x, angles;  // angles: [rows, groups * width/2], f64 if x is f64, otherwise f32

@@ -22,7 +22,7 @@ struct Scores {
   Segments queries, keys;
   double scale = 1;
   Tensor multiplier = {};  // tau, a factor of all scores of a query, [query tokens, q.heads]
-  Tensor decay = {};       // c; c_i - c_j is added to the score s_ij; [rows of k, q.heads]
+  Tensor decay = {};       // c: the difference c_i - c_j is added to s_ij, [rows of k, q.heads]
   std::int64_t window = 0;
   bool causal = true;
   std::optional<Math> math = {};  // default: the backend's math mode
@@ -33,8 +33,9 @@ struct Scores {
 /// scores,
 ///   dtau_i = scale q_i . sum_j dS_ij k_j;
 ///   dc_j = sum_m dS_jm - sum_i dS_ij.
-/// Each entry of dS is added once and subtracted once, rounded in the same way. The sum of dc over
-/// a sequence is therefore 0 up to the rounding of the sums.
+/// Each dS_ij is added to dc at the position of query i and subtracted from dc at key j, rounded in
+/// the same way both times. The sum of dc over a sequence is therefore 0 up to the rounding of the
+/// sums.
 struct ScoreTargets {
   Target multiplier = {}, decay = {};
 };

@@ -49,10 +49,10 @@ void for_each_index(const Shape& shape, Body&& body) {
 }
 
 /// A loop over the entries of several operands, with as few axes as possible: three outer axes and
-/// an inner axis of `inner` entries, which is called a line. An index (i_0, i_1, i_2) along the
-/// outer axes selects a line. In operand k, this line begins at element first[k] + sum_a i_a
-/// outer_step[a][k], and its entries are inner_step[k] elements apart. All members are plain
-/// arrays, so a Walk can be passed to kernels by value.
+/// one inner axis. An index (i_0, i_1, i_2) along the outer axes selects a line, which consists of
+/// the `inner` entries along the inner axis. In operand k, this line begins at element first[k] +
+/// sum_a i_a outer_step[a][k], and its entries are inner_step[k] elements apart. All members are
+/// plain arrays, so a Walk can be passed to kernels by value.
 template <int operands>
 struct Walk {
   std::int64_t outer[3] = {1, 1, 1};
@@ -75,8 +75,8 @@ template <int operands>
 Walk<operands> walk(const Shape& shape, const Steps (&steps)[operands]) {
   Walk<operands> walk;
   for (int k = 0; k < operands; ++k) walk.first[k] = steps[k].first;
-  // The axis of `walk` that is set at present, from the last to the first: 0 to 2 for an outer
-  // axis, 3 for the inner axis, 4 before the first one.
+  // The axis of `walk` that was set last: 3 is the inner axis, and 2, 1 and 0 are the outer axes,
+  // which are set in this order. 4 means that no axis is set yet.
   int at = 4;
   const auto extent = [&](int a) -> std::int64_t& { return a == 3 ? walk.inner : walk.outer[a]; };
   const auto step = [&](int a) { return a == 3 ? walk.inner_step : walk.outer_step[a]; };

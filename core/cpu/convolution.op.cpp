@@ -38,8 +38,8 @@ namespace LONGHAND_ISA {
 namespace {
 
 constexpr int most_taps = 8;
-// Number of tokens whose contributions to dweight, the gradient of the weight, are summed first.
-// Then their sum is added to dweight.
+// The contributions to dweight, the gradient of the weight, are summed over this many tokens at a
+// time. Each such sum is added to dweight.
 constexpr std::int64_t together = 64;
 
 template <class T>

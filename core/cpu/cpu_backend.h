@@ -7,8 +7,8 @@
 
 namespace longhand::cpu {
 
-/// The fast implementation of the contract for f32 and bf16. By default, it uses all cores and the
-/// strongest supported instruction set.
+/// The fast implementation of all operations (core/contract) for f32 and bf16. By default, it uses
+/// all cores and the strongest supported instruction set.
 ///
 /// An operation is a function run(CpuBackend&, const Op&). Related operations are in one source
 /// file, such as norm/norm.cpp. The function divides its work into chunks, which depend only on the
@@ -45,8 +45,9 @@ class CpuBackend : public Backend {
 namespace longhand {
 
 /// Makes a backend with the kernels of the instruction set `isa`. The overload
-/// make_cpu_backend(options) uses the instruction set that choose_isa() returns. In the mode
-/// Math::portable, Isa::fused replaces Isa::portable, which has no fused multiply-add.
+/// make_cpu_backend(options) uses the instruction set that choose_isa() returns. The math mode
+/// Math::portable requires kernels with fused multiply-add. The kernels of Isa::portable have none,
+/// so the backend then uses those of Isa::fused instead.
 std::shared_ptr<Backend> make_cpu_backend(BackendOptions options, cpu::Isa isa);
 
 }  // namespace longhand

@@ -10,11 +10,12 @@
 ///
 /// A file NAME.simd.cpp is compiled once per instruction set that it supports (see
 /// cmake/longhand.cmake). LONGHAND_ISA is then the name of the set, and all definitions of the file
-/// are in the namespace longhand::cpu::LONGHAND_ISA. Without this namespace, the linker could use
-/// an inline function that was compiled with wide instructions in code for a processor without
-/// them. For the same reason, the file includes no header with inline code outside that namespace,
-/// except <cstdint> and similar headers. The file exports one table of function pointers for each
-/// family of related operations:
+/// are in the namespace longhand::cpu::LONGHAND_ISA. Without this namespace, an inline function
+/// would have the same name in all compilations, and the linker would keep only one of them. If
+/// that one contains wide instructions, it would crash on a processor that lacks them. For the same
+/// reason, the file includes no header with inline code outside that namespace, except <cstdint>
+/// and similar headers. The file exports one table of function pointers for each family of related
+/// operations:
 ///
 ///   // norm/kernels.h, compiled normally
 ///   struct NormKernels { void (*forward)(const Forward& rows, ...); };
@@ -33,8 +34,8 @@ namespace longhand::cpu {
 /// in matrix products, in the products of attention and in bf16 conversions. The sets `fused` and
 /// `portable` have four lanes and run on every processor. The set `portable` rounds every
 /// multiplication and addition separately. All other sets use fused multiply-add. The set `fused`
-/// computes it without the processor's instruction, which is slow. In the math mode
-/// Math::portable, the set `fused` is used in place of `portable`.
+/// is slow, because it emulates fused multiply-add with other instructions. It is used in place of
+/// `portable` in the math mode Math::portable.
 enum class Isa { fused, portable, neon, simd128, avx2, avx512, avx512bf16, amx };
 
 std::string_view name_of(Isa isa);
@@ -49,8 +50,9 @@ std::span<const Isa> isas_of_this_processor();
 std::vector<Isa> supported_isas();
 
 #if defined(__wasm__)
-/// True if the relaxed multiply-add of WebAssembly rounds only once. Each module defines this
-/// function, because an engine without relaxed SIMD refuses a module with such instructions.
+/// True if the relaxed multiply-add of the WebAssembly engine rounds only once. The build makes one
+/// WebAssembly module with relaxed SIMD, in which this function tests the instruction, and one
+/// without, in which it returns false. Engines without relaxed SIMD refuse the first module.
 bool relaxed_is_fused();
 #endif
 
@@ -81,8 +83,9 @@ constexpr bool is_of_this_architecture(Isa isa) {
 #endif
 }
 
-/// The weakest and the strongest instruction set in this build. cmake/longhand.cmake may exclude
-/// other sets.
+/// The weakest and the strongest instruction set in this build. By default, the build has all sets
+/// of its processor architecture. The CMake options LONGHAND_WEAKEST_ISA and LONGHAND_STRONGEST_ISA
+/// exclude weaker or stronger sets.
 #if defined(LONGHAND_WEAKEST_ISA)
 constexpr Isa weakest_built = Isa::LONGHAND_WEAKEST_ISA;
 #else

@@ -60,8 +60,8 @@ template <class Body>
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// Like for_each_vector(), but calls body(i, v, p) with the index p of the vector of Sums to which
-/// the entries from i on belong. p is a constant after inlining.
+/// Like for_each_vector(), but calls body(i, v, p) so that the body can add to partial sums (Sums).
+/// The entries from i on belong to the vector part[p] of Sums. p is a constant after inlining.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_part(std::int64_t n, Body&& body) {
   std::int64_t i = 0;

@@ -62,9 +62,9 @@ namespace {
 using delta::Matrix;
 using delta::padded;
 
-/// The state of an LSTM head as matrices with one row per sequence: the vectors h and c, and the
-/// products U h (`a`) of the recurrent matrix U, from which the gates are computed. A row of `a`
-/// contains one part for each of the gates i, f, o and g, padded to the stride of h.
+/// The state of an LSTM head. Each matrix has one row per sequence. Rows of `h` and `c` contain the
+/// state vectors h and c. Rows of `a` contain U h, where U is the recurrent matrix. A row of `a`
+/// has one part for each of the gates i, f, o and g, and each part is padded to the stride of h.
 struct LstmSpace {
   Matrix h, c, a;
   explicit LstmSpace(float* at, std::int64_t p)

@@ -14,7 +14,9 @@ struct ReinforcedQuery {
   const T* q;
   T* y;
   std::int64_t width, value_width, first, last;
-  HeadRows<const float> shift;  // Scores::decay of the segment's keys; may be null
+  // One number per key of the segment, which is subtracted from the scores of the key
+  // (Scores::decay). Null if Scores::decay is empty.
+  HeadRows<const float> shift;
   // `factor` multiplies the dot product of query and key. log_sum is the logarithm of the softmax
   // denominator of the query.
   float factor, log_sum;

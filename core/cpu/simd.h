@@ -120,12 +120,12 @@ inline Vec from_bits(IntVec a) { return reinterpret_cast<FloatLanes>(a.v); }
 inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes); }
 
 #if defined(LONGHAND_ISA_IS_FUSED)
-/// Returns a * b + c, rounded once, on processors without such an instruction. The product of two
-/// floats is exact in double, but adding c may round. The rounded sum is then changed by rounding
-/// to odd (Boldo and Melquiond, 2008). If its last bit is 1, it is kept. If its last bit is 0, it
-/// is replaced by the next double in the direction of the exact sum, whose last bit is 1. A double
-/// with a last bit of 1 is never halfway between two floats. Rounding it to f32 therefore gives the
-/// float nearest to the exact sum.
+/// Returns a * b + c, rounded once, for processors without a fused multiply-add instruction. The
+/// product of two floats is exact in double, but adding c may round. The rounded sum is then
+/// changed by rounding to odd (Boldo and Melquiond, 2008). If its last bit is 1, it is kept. If its
+/// last bit is 0, it is replaced by the next double in the direction of the exact sum. The last bit
+/// of this double is 1. A double with a last bit of 1 is never halfway between two floats. Rounding
+/// it to f32 therefore gives the float nearest to the exact sum.
 [[gnu::always_inline]] inline Vec fma_without_instruction(Vec a, Vec b, Vec c) {
   using Doubles [[gnu::vector_size(lanes * 8)]] = double;
   using Longs [[gnu::vector_size(lanes * 8)]] = std::int64_t;
@@ -133,7 +133,8 @@ inline Vec to_float(IntVec a) { return __builtin_convertvector(a.v, FloatLanes);
       __builtin_convertvector(a.v, Doubles) * __builtin_convertvector(b.v, Doubles);
   const Doubles addend = __builtin_convertvector(c.v, Doubles), sum = product + addend;
   const Doubles added = sum - product;
-  const Doubles error = (product - (sum - added)) + (addend - added);  // sum + error is exact
+  // The rounding error of `sum`: product + addend equals sum + error exactly.
+  const Doubles error = (product - (sum - added)) + (addend - added);
   const Longs bits = reinterpret_cast<Longs>(sum);
   const Longs below = error < 0.0, inexact = below | (error > 0.0);  // `inexact` is 0 for NaN
   const Longs even = (bits & 1) - 1;  // all bits are set if the last bit of `sum` is 0

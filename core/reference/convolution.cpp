@@ -26,8 +26,8 @@ void run(ReferenceBackend&, const ShortConvolution& op) {
         for (std::int64_t i = 0; i < taps; ++i) sum += weight(i, c) * at(t - i);
         y.put(s.key + t, c, sum);
       }
-      // `before` and `after` may be the same tensor. In ascending order of i, each entry of
-      // `before` is read before it is overwritten.
+      // The tensors `before` and `after` may be the same. Entry i of `after` is copied from entry
+      // i + s.keys of `before`, or from x. Since i ascends, no unread entry is overwritten.
       for (std::int64_t i = 0; i < taps - 1; ++i) {
         after.put(number, i * n + c, at(s.keys - (taps - 1) + i));
       }

@@ -78,10 +78,11 @@ void run(ReferenceBackend&, const DeltaFormerBackward& op) {
           dv.put(s.key + j, h, c, w);
           w_z += w * z(row, h, c);
           gw(j, c) = g * w;
-          // gw_i is the gain of row i times the gradient of v_i. z_i is the weighted mean of the
-          // earlier outputs that row i reads. dS_ij is computed below from gw_i . y_j - gw_i . z_i.
-          // If row i sees only key j, z_i is y_j, and this difference must be exactly 0. Both dot
-          // products are therefore summed in the same order, column by column.
+          // gw_z[i] is the dot product of gw_i, which is the gain of row i times the gradient of
+          // v_i, and z_i, which is the weighted mean of the earlier outputs that row i reads. It is
+          // summed column by column, in the same order as gw_i . y_j below. dS_ij contains the
+          // difference of these two sums. If row i sees only key j, z_i is y_j, and the difference
+          // is then exactly 0, as it must be.
           gw_z[j] += gw(j, c) * z(row, h, c);
         }
         dgain.put(row * heads + h, w_z);

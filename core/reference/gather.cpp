@@ -8,8 +8,8 @@
 namespace longhand::reference {
 namespace {
 
-/// Prepares a target to which entries are added one by one. Its values are set to 0, unless
-/// Target::add requires that results are added to them.
+/// Sets all values of a target to 0, or keeps them if Target::add is set. The caller then adds its
+/// results to these values one by one.
 void clear_unless_adding(Backend& backend, const Target& target) {
   if (!target.add) backend(Fill{.value = 0, .y = target.tensor});
 }

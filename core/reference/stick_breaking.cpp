@@ -8,7 +8,7 @@
 namespace longhand::reference {
 namespace {
 
-constexpr double bits = 1 / std::numbers::ln2;  // converts a score s to base 2: e^s = 2^(s bits)
+constexpr double bits = 1 / std::numbers::ln2;  // for a score s, e^s = 2^(bits * s)
 
 /// Replaces the scores s_ij of row i by the weights
 ///   P_ij = sigmoid(s_ij) prod_(j<m<i) (1 - sigmoid(s_im)).
@@ -28,7 +28,7 @@ void run(ReferenceBackend&, const Attention& op, const StickBreakingRule&) {
          [](const Query&, std::span<double> row) { break_stick(row); });
 }
 
-/// dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im, where s are the scores
+/// The gradient of the score s_ij: dS_ij = P_ij dP_ij - sigmoid(s_ij) sum_(m<=j) P_im dP_im
 void run(ReferenceBackend&, const AttentionBackward& op, const StickBreakingGradient&) {
   attend_backward(ScoreRows(op.scores, rules::Stick::own_key), op,
                   [](const Query&, RowGradient& row) {

@@ -23,8 +23,8 @@ void run(ReferenceBackend&, const SolveTriangular& op) {
   const std::int64_t batch = n == 0 ? 0 : op.a.rows() / n;
   const Rows a(op.a), b(op.b), y(op.y);
   const Result out(op.y);
-  // True if op(a), which is a or its transpose, is lower triangular. Rows are then solved from the
-  // first to the last.
+  // True if the matrix of the equations, which is a or the transpose of a, is lower triangular.
+  // The rows of y are then computed from the first to the last.
   const bool forward = op.upper == op.transpose;
 
   for (std::int64_t matrix = 0; matrix < batch; ++matrix) {

@@ -10,7 +10,7 @@ namespace longhand::rules {
 /// is such that the weights of a row sum to 1.
 struct Entmax {
   static constexpr bool own_key = true, leftward = false, exact_scores = false;
-  static constexpr float unit = 0.5f;  // the formulas read x = s / 2, half of the score
+  static constexpr float unit = 0.5f;  // x in the formulas is half of the score
 
   static constexpr int most_steps = 64;  // maximum number of Newton steps; 12 usually suffice
 

@@ -41,12 +41,12 @@ struct Stick {
   static constexpr V weigh(V s, V& left) {
     return weigh(broken(s), left);
   }
-  /// Returns dS = P dP - taken rest, where `taken` is the sigmoid of the key's score, and `rest` is
-  /// the sum of P dP over this key and all earlier keys. Before the first call, which is for the
-  /// nearest key, `rest` is dy . y, the sum of P dP over all keys. Each call subtracts the term
-  /// P dP of its key. So `rest` stays accurate only if dy . y is the sum of exactly these terms.
-  /// Therefore p must be the number by which v was multiplied to compute y. If the product with v
-  /// rounds its operands, p is the rounded P.
+  /// Returns the gradient dS = p dP - taken * rest of one key's score. Here p is the key's weight,
+  /// `taken` is the sigmoid of the score, and `rest` is the sum of p dP over this key and all
+  /// earlier keys. The first call is for the nearest key. Before it, `rest` is dy . y, which is the
+  /// sum of p dP over all keys. Each call subtracts the term p dP of its key from `rest`. For
+  /// `rest` to stay accurate, p must be exactly the number by which v was multiplied to compute y:
+  /// if that product rounds its operands, p must be the rounded weight.
   template <class V>
   static constexpr V gradient(V taken, V p, V dp, V& rest) {
     const V part = p * dp, ds = part - taken * rest;

@@ -20,15 +20,14 @@ struct Tra {
     count = count + one;
     return select(s > V(0.0), s + pull * count, V(-std::numeric_limits<float>::infinity()));
   }
-  /// Helps to decide whether all earlier keys of a row can be skipped. Scores, logits and `pull`
-  /// are multiplied by log2 e, so weights are powers of 2. `highest` is an upper bound of the
-  /// scores of the earlier keys, and `keys` is at least their number. If pull <= 0, no earlier key
-  /// has a logit above
-  ///   highest + pull (count + 1), where count is the number of positive scores so far.
-  /// All earlier keys together then have less than 2^-30 of the weight of a key with logit L if
-  ///   highest + 30 + log2(keys) + pull (count + 1) < L.
-  /// The function returns highest + 30 + log2(keys), with log2(keys) rounded up. If pull > 0, the
-  /// logits of earlier keys have no such upper bound, so the function returns infinity.
+  /// Returns a bound that shows when all earlier keys of a row can be skipped: they have less than
+  /// 2^-30 of the weight of a key with the logit L if
+  ///   bound + pull (count + 1) < L, where count is the number of positive scores so far.
+  /// Scores, logits and `pull` are multiplied by log2 e, so weights are powers of 2. There are at
+  /// most `keys` earlier keys, and their scores are at most `highest`. If pull <= 0, their logits
+  /// are at most highest + pull (count + 1), so
+  ///   bound = highest + 30 + log2(keys), with log2(keys) rounded up.
+  /// If pull > 0, their logits have no such upper bound, and the result is infinity.
   template <class V>
   static constexpr V bound(V highest, V pull, std::int64_t keys) {
     V all = 30;

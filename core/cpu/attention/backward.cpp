@@ -17,7 +17,7 @@ void put(const Target& y, std::int64_t i, double value) {
   at = static_cast<float>(y.add ? static_cast<double>(at) + value : value);
 }
 
-/// Computes the gradient of each head's sink, a score without a value:
+/// Computes the gradient of each head's sink, an extra score in every row, without a value vector:
 ///   dsink = -sum_i exp(sink - log_sum_i) dots_i,
 /// where log_sum_i is the logarithm of the softmax denominator of row i, and dots_i is dy_i . y_i.
 void sink_gradients(const Backward& b, const float* dots) {
@@ -80,16 +80,17 @@ class BackwardPass {
  private:
   using Kernels = AttentionGradientKernels<T>;
   struct Segment {
-    // Index in the work list of the segment's first item. The segment's other items follow it. The
-    // index is used only if the keys of the segment are divided into several ranges.
+    // The segment's first item, as an index into the work list. The segment's other items follow
+    // it. The index is used only if the keys of the segment are divided into several ranges.
     std::size_t first_item;
     std::int64_t parts, parts_before;
     std::int64_t sums, solved_rows;  // offsets of the segment in all_sums_ and all_solved_rows_
   };
 
-  /// Adds the work items of each segment to the list, from the last range of keys to the first. An
-  /// item waits for the item of the same head whose range of keys follows its own range. Threads
-  /// seldom wait, because the items of all heads for one range are adjacent in the list.
+  /// Adds the work items of each segment to the list, from the last range of keys to the first. If
+  /// an item processes the keys [a, b) of a head, it waits for the item that processes the keys of
+  /// this head from b on. Threads seldom wait, because the items of all heads for one range are
+  /// adjacent in the list.
   void divide() {
     for (std::int64_t s = 0; s < scores_.queries.count(); ++s) {
       const SegmentRows at = segment_rows(scores_.queries, scores_.keys, s);

@@ -11,18 +11,20 @@
 /// first. For each block of keys, a rule (softmax_gradients.h and similar files) computes P and dS
 /// from the scores and dP. Each block requires five matrix products.
 ///
-/// The gradients are sums of terms with P and dS, where tau_i is a factor of the scores of query i.
-///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j;
-/// Here dS includes the factor `scale` of all scores, unless sums of dS without this factor are
-/// needed. In that case `scale` multiplies the finished sums.
+/// The gradients are sums of terms with P and dS, where tau_i is a factor of the scores of query i:
+///   dv_j += P_ij dy_i;  dk_j += dS_ij tau_i q_i;  dq_i / tau_i += dS_ij k_j.
+/// dS is usually multiplied by `scale`, the factor of all scores, before these products. TRA, and
+/// heads with Scores::decay, also need sums of dS without this factor. For them, `scale` multiplies
+/// the finished sums for dk and dq instead.
 ///
 /// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first.
 /// Between two ranges of keys, `walked` stores the numbers that these rules keep for each row
 /// (walked_numbers in kernels.h).
 ///
 /// Rules with the member `solves` (ChaCAL, DeltaFormer) replace dy by W, the solution of a
-/// triangular system. W of a panel is computed, from the last row to the first, together with the
-/// range of keys at the panel's own positions. `solved_rows` stores W for the other ranges.
+/// triangular system. The rows of W for a panel are computed, from the last to the first, by the
+/// range that contains the keys at the panel's own positions. This is the panel's first range, and
+/// `solved_rows` stores W for its other ranges.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 template <class T, class Product, class Rule>
@@ -141,8 +143,9 @@ class BackwardKernel : GradientRows<T, Product, Rule> {
       }
     }
     const std::int64_t stop = solve ? position : least(task_.end, position + rows.count);
-    // Index of the first key of the waiting block, or -1. The products of this block's P and dS are
-    // computed only after the scores of the next block (Rows::mix explains why).
+    // On tile registers, the products with P and dS of a block are computed only after the scores
+    // of the next block (Rows::mix explains why). `waiting` is the first key of the block whose
+    // products are still to be computed, or -1.
     std::int64_t waiting = -1;
     for (std::int64_t j = task_.begin; j < stop; j += block) {
       const Sight there = sight(row, j, least(block, stop - j));
@@ -263,12 +266,12 @@ class BackwardKernel : GradientRows<T, Product, Rule> {
                       space_.key_stride, there, space_.query_sums, key_width_);
   }
 
-  /// Computes W, which replaces dy, for the rows of a panel, from the last to the first. The
-  /// formulas are in chacal_gradients.h and deltaformer_gradients.h. W_j depends on
-  /// B_j = sum_(i>j) P_ij W_i. Before the call, value_sums contains the terms of B_j for rows i of
-  /// later panels. After the call, `gradients` contains W, and value_sums contains the sums from
-  /// which the rule computes dv. For DeltaFormer, `gradients` contains g_j W_j in place of W_j,
-  /// where g_j is the gain of row j (DeltaFormer::gain).
+  /// Solves the triangular system of ChaCAL or DeltaFormer for the rows of a panel, from the last
+  /// to the first. The solution w replaces dy in the products. With b_j = sum_(i>j) P_ij w_i,
+  ///   w_j = dy_j + gamma b_j for ChaCAL;  w_j = gain_j (dy_j + b_j) for DeltaFormer.
+  /// Before the call, value_sums contains the terms of b_j for rows i of later panels. After the
+  /// call, `gradients` contains w, and value_sums contains the sums from which the rule computes
+  /// dv (chacal_gradients.h, deltaformer_gradients.h).
   void solve_panel(const Panel& rows) {
     constexpr std::int64_t depth = Product::depth, p_row = panel / depth;
     const std::int64_t stride = space_.value_stride, n = rows.count;
@@ -281,8 +284,8 @@ class BackwardKernel : GradientRows<T, Product, Rule> {
     for (std::int64_t r = (n - 1) / tile_rows * tile_rows; r >= 0; r -= tile_rows) {
       const std::int64_t after = least(r + tile_rows, n);
       // Adds the terms of the panel's later rows, from row `after` on, to the sums of the rows
-      // r .. after - 1. If there are later rows, r .. after - 1 is a full tile, so `after` is a
-      // multiple of tile_rows, and thus of `depth`.
+      // r .. after - 1. Each packed word of P contains `depth` rows. If there are later rows,
+      // `after` is a multiple of tile_rows and thus of `depth`, so row `after` begins a word.
       if (after < n) {
         row_tile<Product>({space_.p_rows + r * p_row + after / depth, p_row, 1},
                           space_.gradients + after / depth * stride, stride,

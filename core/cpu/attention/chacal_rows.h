@@ -19,9 +19,9 @@ struct ChacalRows : SoftmaxRows {
     return {v, y, task.gamma};
   }
 
-  /// For each of `count` rows i, completes the weighted sum over the keys. The output y_i is this
-  /// sum divided by the softmax denominator, but the sum is stored undivided. Replaces v_i by
-  /// (1 - gamma) v_i + gamma y_i, which later rows read.
+  /// For each of `count` rows i, completes the sum over the keys with unnormalized weights. Divides
+  /// a copy of this sum by the softmax denominator, which gives the output y_i. Then replaces v_i
+  /// by (1 - gamma) v_i + gamma y_i, which later rows read.
   template <class T>
   [[gnu::always_inline]] static void solve(const AttentionRows<T>& task, const SolveTile& tile,
                                            int count) {

@@ -300,8 +300,9 @@ class EntmaxSingle : SingleRow<T, rules::Entmax> {
   }
 };
 
-/// The kernels of entmax. AttentionKernels::begin and `before` do nothing, because `own` processes
-/// all keys that a chunk of queries sees.
+/// The kernels of entmax. The threshold of a query depends on all its scores, so the kernel `own`
+/// processes all keys that a chunk of queries sees. The kernels `begin` and `before`, with which
+/// softmax processes the keys before a chunk, do nothing.
 template <class T, class Product>
 inline constexpr AttentionKernels<T> entmax_kernels{
     [](std::int64_t width, std::int64_t value_width, std::int64_t, std::int64_t keys) {

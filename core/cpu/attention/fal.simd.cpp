@@ -54,8 +54,8 @@ class Search {
   }
 
  private:
-  /// For each query, tests the 8 keys before it (`reach`). Returns true if every query has a match
-  /// or has no other earlier keys.
+  /// For each query, tests the 8 keys before it (`reach`). Returns false if a query without a match
+  /// has keys before these 8 keys, which must then be tested, too.
   bool near() {
     bool all = true;
     for (std::int64_t t = 0; t < n_; ++t) {
@@ -145,8 +145,9 @@ class Search {
     IntVec match = load(space_.match + t);
     Vec highest = load(scores + r * panel);
     for (std::int64_t j = r + 1; j < end; ++j) highest = max(load(scores + j * panel), highest);
-    // Nothing remains to be done if no score of a query without a match is positive. If the maximum
-    // is NaN, a score may still be positive, so the keys are tested one by one.
+    // Nothing remains to be done if no score of a query without a match is positive. `highest` is
+    // the maximum of each query's scores. If it is NaN, a score may still be positive, so the keys
+    // are tested one by one.
     if (!any(~(highest <= Vec(0.0f)) & (match < IntVec(0)))) return;
     Vec found = load(space_.found + t);
     const std::int64_t all = sight.keys_of_all(t, lanes).end;

@@ -26,11 +26,10 @@ class ForwardPass {
         group_(heads_ / f.v.heads),
         width_(scores_.q.width),
         value_width_(f.v.width) {
-    // Segments with few queries use a second kernel, which computes one row at a time. It
-    // multiplies in f32 and does not round its operands. It is therefore not used for f32 tensors
-    // in Math::bf16, which requires operands rounded to bf16. If a backward pass follows, only
-    // softmax uses this kernel: for the other rules it does not save what the backward pass reads,
-    // such as root_mean of entmax or the rounding error of y.
+    // Segments with few queries can use a second kernel, which computes one row at a time with f32
+    // products of unrounded operands. f32 tensors in Math::bf16 do not use it, because this mode
+    // requires operands rounded to bf16. A pass that saves tensors for the backward pass uses it
+    // only if the kernel writes these tensors (row_saves), which it does only for softmax.
     const bool saved = f.log_sum || f.residue;
     singly_ = (kernels_.row_saves || !saved) && (math != Math::bf16 || std::is_same_v<T, bf16>);
   }

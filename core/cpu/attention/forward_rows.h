@@ -11,18 +11,20 @@
 ///   Formula            the formulas of the rule in core/rules/
 ///   start(rows)        sets the initial state of a panel
 ///   weigh(...)         turns the scores of a block into weights
+///   spent              true if the remaining keys can be skipped for all rows of a panel
 ///   share              returns the factor that turns a row's weighted sum into its output
 ///   log_sum            returns the number that is saved for the backward pass, for each row
 ///   Query              the state of a single query (single.h)
-/// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first: the
-/// chunk's own keys, then the earlier blocks. With the members `spent` and `bound`, they find out
-/// when no earlier key can have a weight in any row, and stop.
+/// Leftward rules (stick-breaking, TRA) process the keys of a row from the last to the first. They
+/// begin with the keys at the positions of the chunk's queries and continue with the earlier
+/// blocks of keys. They stop when `spent` is true for all panels of the chunk. TRA also has the
+/// member `bound`, which computes numbers that `spent` requires.
 ///
 /// ChaCAL and DeltaFormer have the member `solves`. They multiply the weights not by v but by
 /// vectors that depend on the outputs y of earlier rows (ChaCAL: (1 - gamma) v + gamma y,
 /// DeltaFormer: y). These vectors are called solved values. The function `values` returns them for
-/// keys whose outputs are already computed. The function `solve` computes the outputs at a panel's
-/// own keys, row by row.
+/// keys whose outputs are already computed. The function `solve` computes the outputs of a tile of
+/// consecutive rows, one row after the other.
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
 /// True if the rule multiplies its weights not by v but by vectors that depend on the outputs of
@@ -157,9 +159,10 @@ class Rows {
   HeadRows<const float> keys_of(std::int64_t row) const {
     return {space_.keys + (row - begin_) * space_.key_stride, space_.key_stride};
   }
-  /// Returns the keys j to j + count - 1 as left operands of the products with queries. Products in
-  /// f32 read wide f32 keys directly, because the rows of such keys are long and contiguous. All
-  /// other keys are packed first.
+  /// Returns the keys j to j + count - 1 as left operands of the products with queries. For f32
+  /// products, packing only copies the rows of f32 keys closer together. Rows of at least 256
+  /// entries are long enough to be read in place, if `count` is a multiple of tile_rows. In all
+  /// other cases, the keys are packed.
   HeadRows<const float> keys_from(std::int64_t j, std::int64_t count) const {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Product, Exact>) {
       if (shape_.width >= 256 && count % tile_rows == 0) return {task_.k.row(j), task_.k.stride};
@@ -256,10 +259,11 @@ class Rows {
     if constexpr (!Product::tiled) mix();
   }
 
-  /// Multiplies the weights p of a block of keys by the block's values and adds the result to the
-  /// panel's weighted sums. The block is the last whose weights were computed. On tile registers,
-  /// this is done only after the scores of the next block are computed: the product would otherwise
-  /// have to wait until p, which was just stored, can be loaded.
+  /// Multiplies the values of a block of keys by their weights p and adds them to the weighted sums
+  /// of a panel. The block is the one whose weights were computed last. If its values are already
+  /// added, does nothing. With products on vectors, mix() is called as soon as p is stored. With
+  /// products on tile registers, the scores of the next block are computed first, because a tile
+  /// register that loads p has to wait until p is stored.
   void mix() {
     if (waiting_.values == nullptr) return;
     mix_keys<Product>(space_.p, waiting_.values, space_.value_stride, waiting_.sight,

@@ -16,8 +16,8 @@ inline constexpr float lowest = -1e38f;
 /// `at` is null, it only computes their total size `floats`.
 template <class Product>
 struct Space {
-  // The packed keys and values, either of one block of 64 keys, or of all keys at the positions of
-  // the chunk of queries that the call computes.
+  // Packed keys and values. The keys before the chunk of queries are packed one block of 64 keys at
+  // a time. The keys at the positions of the chunk's queries are packed all at once.
   float *keys, *values;
   // scores: the scores of a block of 64 keys and a panel of 64 queries, f32 [block][panel]. p: the
   // weights of these keys as packed words (product.h), [block / Product::depth][panel].
@@ -38,10 +38,10 @@ struct Space {
   // The shifts c (Scores::decay), which change the score of query i and key j by c_i - c_j: one per
   // query of the chunk, and one per packed key.
   float *query_shifts, *key_shifts;
-  // Each of these has one number per query, for some rules only. For TRA, `pulls` is count_bias,
-  // which is added to a key's score for each positive score from this key to the query. `counts` is
-  // the number of positive scores so far, and `bounds` (Tra::bound) shows when earlier keys can be
-  // skipped.
+  // One number per query, for some rules only. pulls: for TRA, the query's bias TraRule::count_bias
+  // times log2(e). counts: for TRA, the number of positive scores so far; for sigmoid attention,
+  // log2 of the number of keys that the query sees. bounds: for TRA, a number that shows when
+  // earlier keys can be skipped (Tra::bound).
   float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 

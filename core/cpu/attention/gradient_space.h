@@ -9,11 +9,11 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// Scratch memory of the backward pass, for a range of consecutive keys and one panel of queries.
 template <class Product>
 struct GradientSpace {
-  // The keys and values of this backward pass, packed as operands of products. keys_left and
-  // values_left are packed as left operands, for the scores and dP. Their products sum over the
-  // columns of a head. keys_right is packed as a right operand, block by block, for dq. Its product
-  // sums over keys. For ChaCAL and DeltaFormer, values_left contains what these mechanisms multiply
-  // by P instead of v (forward_rows.h).
+  // The keys and values of the range, packed as operands of matrix products. keys_left and
+  // values_left: left operands of the products that compute the scores and dP. These products sum
+  // over the columns of a head. keys_right: the keys in blocks of 64, an operand of the product
+  // that computes dq. This product sums over keys. For ChaCAL and DeltaFormer, values_left contains
+  // the vectors that are multiplied by P instead of v (forward_rows.h).
   float *keys_left, *keys_right, *values_left;
   // key_sums, value_sums: dk and dv of the range, summed over the queries so far. For ChaCAL and
   // DeltaFormer, value_sums belongs to one query head, and all_value_sums is dv summed over all
@@ -46,7 +46,7 @@ struct GradientSpace {
   // (Tra::bound). longest_key, least_shift: the largest norm and the smallest shift of a key, from
   // which `bounds` is computed.
   float *bounds, *longest_key, *least_shift;
-  // One number per query. pulls: for TRA, the term that each positive score adds to a score.
+  // One number per query. pulls: for TRA, the query's bias TraRule::count_bias times log2(e).
   // log_sums: for TRA, the logarithm of the softmax denominator. walked: for stick-breaking and
   // TRA, the numbers that are updated at every key (see walked_numbers).
   float *pulls, *log_sums, *walked[walked_numbers];

@@ -60,20 +60,19 @@ struct AttentionRows {
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
-  // TRA only: the term that each positive score adds to a score, one row per query
+  // TRA only: the bias TraRule::count_bias of each query, one row per query
   HeadRows<const float> pull = {};
   float scale;
   float gamma = 0;                  // ChaCAL only
-  HeadRows<const float> gain = {};  // DeltaFormer only, one row per query
+  HeadRows<const float> gain = {};  // DeltaFormer: the factor g_i in y_i = v_i + g_i sum_j P_ij y_j
   HeadRows<T> read = {};            // DeltaFormer: z_i = sum_j P_ij y_j; may be null
 };
 
 /// A task of the backward pass: computes dk and dv of the keys [begin, end) of one key head, and
 /// the terms that these keys contribute to the gradients of queries. `heads` query heads read this
-/// key head. The pointers refer to the first of these heads. In q and dq, the columns of the next
-/// head begin `width` columns later, and in y, dy and similar rows `value_width` columns later. In
-/// log_sum and other tensors with one number per head, the number of the next head follows
-/// directly.
+/// key head. The tensors of query heads begin at the first of these heads. The next head begins
+/// `width` columns later in q and dq, and `value_width` columns later in y, dy, `residue` and
+/// `read`. In tensors with one number per head, such as log_sum, it is the next column.
 ///
 /// Panels of queries and ranges of keys are processed from the last to the first. Each query's
 /// gradient is thus summed over keys in one fixed order. From one range to the next, dq_sums stores
@@ -104,7 +103,7 @@ struct AttentionGradients {
   // numbers after a range and read them before the next one: [heads][queries][walked_numbers].
   float* walked = nullptr;
   HeadRows<const T> read = {};      // DeltaFormer: z_i = sum_j P_ij y_j
-  HeadRows<const float> gain = {};  // only for DeltaFormer
+  HeadRows<const float> gain = {};  // DeltaFormer: the factor g_i in y_i = v_i + g_i sum_j P_ij y_j
   HeadRows<float> dgain = {};
   bool add_dgain = false;
   const float* gamma = nullptr;  // ChaCAL only: gamma of the task's first query head
@@ -190,9 +189,10 @@ struct KernelsOf {
   PassKernels<bf16> of_bf16;
 };
 /// Only softmax has kernels with products on tile registers. Other mechanisms have needs that these
-/// products do not meet. TRA requires f32 products. Entmax must compute some dot products with the
-/// same bits as the matrix products (dots_like_products). ChaCAL and DeltaFormer solve a triangular
-/// system between their products. Stick-breaking stops before all keys are processed.
+/// products do not meet. TRA requires f32 products. Entmax also computes dot products on vectors,
+/// which must be rounded exactly as in the matrix products (dots_like_products). ChaCAL and
+/// DeltaFormer solve a triangular system between their products. Stick-breaking stops before all
+/// keys are processed.
 template <>
 struct KernelsOf<SoftmaxRule> {
   static constexpr Isa strongest = Isa::amx;

@@ -164,8 +164,9 @@ void pack_key_blocks(const Rows& x, std::int64_t rows, std::int64_t width, float
 
 /// Packs the transpose of x: to[c][t] is word c of row t of x. A row of `to` has `panel` words. Row
 /// t of x is multiplied by times[t] unless `times` is null. If the product rounds operands to bf16,
-/// `times` is ignored: the caller multiplies the results of the product instead. Words for t beyond
-/// the last row of x are 0 up to the end of a SIMD vector. Words after this vector are not written.
+/// `times` is ignored: the caller multiplies the results of the product instead. Rows of `to` are
+/// written in whole SIMD vectors, so up to lanes - 1 words after the last row of x become 0. The
+/// remaining words of a row are not written.
 template <VectorProduct Product, class Rows>
 void pack_transposed(const Rows& x, std::int64_t rows, std::int64_t width, const float* times,
                      float* to) {

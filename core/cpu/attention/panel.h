@@ -14,10 +14,11 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 /// pieces, so that the part of the right operand in use stays in the first-level cache.
 inline constexpr std::int64_t depth_piece = 128;
 
-/// Computes s[r][t] = sum_c left[r][c] right[c][t] for keys r and queries t. Tiles of s in which no
-/// query sees a key are skipped. `depth` is the number of terms c, and `left_stride` the distance
-/// between rows of `left`. Both are counted in words: one f32, or two bf16 that are multiplied
-/// together.
+/// Computes s[r][t] = sum_c left[r][c] right[c][t] for keys r and queries t. left[r][c] and
+/// right[c][t] are words, each with one f32 entry or two bf16 entries. The product of two words
+/// (a_0, a_1) and (b_0, b_1) is a_0 b_0 + a_1 b_1. `depth` is the number of words in a sum, and
+/// `left_stride` is the number of words from one row of `left` to the next. Tiles of s in which no
+/// query sees a key are skipped.
 template <VectorProduct Product>
 void score_tiles(const float* left, std::int64_t left_stride, const float* right,
                  std::int64_t depth, const Sight& sight, float* s) {
@@ -84,9 +85,10 @@ void mix_queries(const float* p, const float* rows, std::int64_t stride, const S
 template <VectorProduct Product, class... Words>
 void clear_unseen(const Sight&, Words*...) {}
 
-/// Four functions for the sums that mix_keys computes for a panel of queries. query_sums returns
-/// their number of floats. clear_query_sums sets them to 0. query_rows returns them with one row
-/// per query. scale_queries multiplies the sums of each query by the query's factor.
+/// The next four functions handle the matrix `out` in which mix_keys accumulates the weighted sums
+/// of a panel of queries. query_sums returns the number of floats in the matrix. clear_query_sums
+/// sets the matrix to 0. query_rows returns the matrix with one row per query. scale_queries
+/// multiplies the row of each query by a factor.
 template <class Product>
 constexpr std::int64_t query_sums(std::int64_t queries, std::int64_t width) {
   return Product::tiled ? round_up(width, 16) * panel

@@ -49,7 +49,7 @@ struct Sight {
 
   /// Returns a mask of the queries t to t + lanes - 1, true for queries that see key r. Kernels
   /// process keys in pairs or tiles, so r may be beyond the last key. No query sees such a key,
-  /// also without a causal mask.
+  /// even if there is no causal mask.
   Mask sees(std::int64_t r, std::int64_t t) const {
     const IntVec place = lane_indices();
     const auto limit = [](std::int64_t x) {

@@ -46,8 +46,8 @@ struct SigmoidRows {
   }
 
   /// Computes the weights p of a block of keys from its scores and stores them as packed words. p
-  /// is 0 for keys that a query does not see. Returns false: the sums over earlier keys keep their
-  /// values.
+  /// is 0 for keys that a query does not see. Returns false: sums over the previous blocks are
+  /// never multiplied by a factor.
   template <class Product, bool shifted>
   static bool weigh(const Sight& sight, const float* key_shifts, const float* s, float* p,
                     const Running& to) {

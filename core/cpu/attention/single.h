@@ -101,8 +101,8 @@ class SingleRow {
   static constexpr int vectors = 8;  // maximum number of SIMD vectors of y accumulated together
   static constexpr std::int64_t ahead = 8;
 
-  /// Adds the values of `count` keys from j on, multiplied by their weights, to at most n SIMD
-  /// vectors of y, beginning at column c.
+  /// Adds the values of `count` keys, beginning at key j, to y, multiplied by their weights. Only
+  /// the n SIMD vectors of y that begin at column c are updated, or fewer at the end of the row.
   template <int n>
   void mix_from(std::int64_t j, std::int64_t count, std::int64_t c) {
     if constexpr (n > 1) {

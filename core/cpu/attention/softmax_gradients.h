@@ -5,14 +5,15 @@
 
 namespace longhand::cpu::LONGHAND_ISA::attention {
 
-/// Computes the weights P and the gradients dS of the scores for a block of keys, from its scores
-/// and dP. Stores P and dS as packed words, with dS multiplied by a factor (space.times). P and dS
-/// are 0 for keys that a query does not see. The rule's weight() returns a number from which P and
-/// dS follow: P itself, or for entmax the square root of P. If `make_p` is false, space.p already
-/// contains the results of weight() instead of the scores. If `make_ds` is false, only P is
-/// computed. If `shifted` is true, the shift (Scores::decay) of the query minus the shift of the
-/// key is added to each score, and the row sums and column sums of dS are accumulated. `first` is
-/// the index of the block's first key among the keys that the backward task covers.
+/// Computes the weights P and the gradients dS of a block of keys from the scores in space.p and dP
+/// in space.ds, and stores them as packed words. P and dS are 0 for keys that a query does not see.
+/// dS includes each query's factor space.times. Rule::weight() returns P of a score, or for entmax
+/// the square root of P. The parameters are
+///   make_p    if false, P is not computed: an earlier call has replaced the scores by P;
+///   make_ds   if false, dS is not computed;
+///   shifted   if true, the shift (Scores::decay) of the query minus the shift of the key is added
+///             to each score, and the row sums and column sums of dS are accumulated;
+///   first     the index of the block's first key, counted from the first key of the task.
 template <class Product, class Rule, bool make_p, bool make_ds, bool shifted>
 void score_gradients(const Sight& sight, const GradientSpace<Product>& space, std::int64_t first) {
   const float* const key_shifts = space.key_shifts + first;
@@ -74,12 +75,14 @@ struct SoftmaxGradients {
   using Formula = rules::Softmax;
   // True if the weights of a row sum to 1 when there is no sink.
   static constexpr bool normalized = true;
-  // The position of the first query that sees exactly one key.
+  // The query at this position sees exactly one key if there is a causal mask. For DeltaFormer,
+  // whose queries do not see the key at their own position, it is 1.
   static constexpr std::int64_t lone_query = 0;
 
-  /// Returns P = 2^(s - log) of a score s, with the logarithm `log` of the softmax denominator to
-  /// the base 2. The argument x is s without the shifts. If the product rounds its operands, x is
-  /// also without the factor `scale`.
+  /// Returns P = 2^(s - log) for a score s that includes the factor log2(e), where `log` is the
+  /// base-2 logarithm of the softmax denominator. If `shifted` is true, s is x plus log2(e) times
+  /// the shift of the query minus the shift of the key, otherwise s is x. If the product rounds its
+  /// operands, x is first multiplied by `scale`.
   template <class Product, bool shifted>
   static Vec weight(Vec x, Vec scale, Vec log, Vec shift, const float* key_shift) {
     const Vec less = shifted ? fma(Vec(log2_of_e), Vec(*key_shift) - shift, log) : log;

@@ -22,8 +22,8 @@ struct SolveTile {
 
 /// Processes `count` rows from the first to the last. Let u_j be what later rows read at key j:
 /// (1 - gamma) v_j + gamma y_j for ChaCAL, y_j for DeltaFormer. step(i, sum, v) receives v_i and
-/// the sum over all keys j < i of P_ij u_j, with unnormalized weights P. It may add a term of key i
-/// to `sum`. It returns u_i.
+/// `sum`, the sum of P_ij u_j over all keys j < i with unnormalized weights P. It returns u_i. For
+/// ChaCAL, it also adds the term of key i to `sum`. `sum` is then stored in tile.outputs.
 template <class Step>
 [[gnu::always_inline]] inline void substitute(const SolveTile& tile, int count, const Step& step) {
   for (std::int64_t c = 0; c < tile.width; c += lanes) {

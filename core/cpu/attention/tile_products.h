@@ -12,11 +12,11 @@
 ///
 /// A tile product sums over 32 entries. A tile of the left operand has 16 rows of 32 entries. A
 /// tile of the right operand has 16 rows, and each row contains a pair of entries for each of 16
-/// columns. Words, each with a pair of bf16 entries, have the same form as in products on vectors
-/// (Bf16 in product.h), and most layouts are the same.
+/// columns. A pair of bf16 entries is one 32-bit word, as in products on vectors (Bf16 in
+/// product.h). Most matrices have the same layout as in products on vectors.
 ///
-/// Only products that sum over keys have other layouts. Scores are stored as [key][query], so P is
-/// the right operand of these products. The left operand, the values (or for dq the keys), is
+/// The layout is different in products that sum over keys. Scores are stored as [key][query], so P
+/// is the right operand of these products. The left operand, the values (or for dq the keys), is
 /// stored as words [column][keys / 2], and the result is stored as [column][query].
 ///
 /// Each operand is rounded to bf16 or split into a high and a low bf16 part. The product of the
@@ -374,10 +374,10 @@ void clear_words(float* words, std::int64_t rows, std::int64_t row, std::int64_t
   }
 }
 
-/// Called before packed words of P or dS are written. Words without a visible score are not
-/// written, but tile products read them. Unless every score of the block is visible, sets all words
-/// that tile products read to 0. For key r and query t, the layout of `across` is [r / 2][t], and
-/// that of each of `rows` is [r][t / 2].
+/// Called before the packed words of P or dS of a block are written. Words without a visible score
+/// will not be written, but tile products read them. Unless every score of the block is visible,
+/// this function sets all words that tile products read to 0. The word for key r and query t is at
+/// [r / 2][t] in `across`, and at [r][t / 2] in each matrix of the list `rows`.
 template <TiledProduct Product, class... Words>
 void clear_unseen(const Sight& sight, float* across, Words*... rows) {
   const Range by_all = sight.keys_of_all(0, panel);

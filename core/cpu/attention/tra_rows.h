@@ -88,9 +88,9 @@ struct TraRows {
   }
 
   /// Computes Running::bounds, from which spent() decides whether earlier keys can have a weight.
-  /// Tra::bound() requires an upper bound of each query's scores with all earlier keys. It follows
-  /// from the length of the query, the length of the longest earlier key, and the shifts
-  /// (Scores::decay) of the query and the earlier keys.
+  /// Tra::bound() requires an upper bound of each query's scores with all earlier keys. It is
+  /// computed from the norm of the query vector, the largest norm of an earlier key vector, and the
+  /// shifts (Scores::decay) of the query and the earlier keys.
   template <class T>
   static void bound(const PanelRows<T>& rows, float longest_key, float least_shift) {
     const Running& to = rows.state;

@@ -61,8 +61,9 @@ struct SegmentRows {
 };
 SegmentRows segment_rows(const Segments& queries, const Segments& keys, std::int64_t segment);
 
-/// Returns the position of a segment's first query. Without a causal mask, the queries are treated
-/// as if they came after the last key. A causal mask then shows every key to every query.
+/// Returns the position of a segment's first query. Kernels always apply a causal mask. If the
+/// operation has no causal mask, the returned position is after the last key, so that every query
+/// sees every key.
 inline std::int64_t first_position(const Scores& scores, const SegmentRows& at) {
   return scores.causal ? at.offset() : at.keys;
 }

@@ -104,8 +104,8 @@ void write_rows(const Matrix& from, std::int64_t tokens, std::int64_t width, flo
   }
 }
 
-/// Returns the rows of query head g among the query heads that read one key head. x contains the
-/// rows of query head 0. The heads are side by side and have `width` columns each.
+/// For query heads that read the same key head: returns the rows of query head g, given the rows x
+/// of query head 0. The heads are side by side and have `width` columns each.
 template <class T>
 HeadRows<T> head_of(const HeadRows<T>& x, std::int64_t g, std::int64_t width) {
   return x ? HeadRows<T>{x.at + g * width, x.stride} : x;
@@ -172,10 +172,10 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
   }
 }
 
-/// Computes y = c.between * (a b) like the other weighed(). Also adds sign * scores * (a b) to
-/// `flow`. Here a b is a matrix product, `sign` is a number, and * is the elementwise product.
-/// flow_ij is a gradient with respect to the sum of the decays between tokens j and i. This
-/// function adds the part that comes from the score of these two tokens.
+/// Like the other weighed(), computes y = c.between * (a b), where a b is a matrix product and * is
+/// the elementwise product. In this overload, a b is the gradient of the matrix M = sign * scores.
+/// Entry M_ij contains the decay factor e^D_ij, where D_ij is the sum of the decays from token j to
+/// token i. The gradient of D, which is M * (a b), is added to `flow`.
 void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t depth, float sign,
              const Matrix& scores, const Matrix& flow, const Matrix& y) {
   delta::product(a, Entries::all, b, y, 0, c.rows, c.rows, depth, false);
@@ -198,8 +198,8 @@ void weighed(const DeltaChunk& c, const Left& a, const Matrix& b, std::int64_t d
 ///   held          from the memory before the chunk to the memory after it.
 /// The decay of token t is part of the factor of a contribution if the source is the memory or a
 /// token before t, and the target is the memory or a token from t on. ddecay_t is the sum of the
-/// gradients for these contributions. A difference of larger sums would have the same value, but
-/// would lose digits.
+/// gradients for these contributions. This sum could also be computed as the difference of two
+/// larger sums, but it would then lose digits.
 void decays_of(const DeltaChunk& c, const Matrix& flow, const float* from_memory,
                const float* to_next, float held, float* ddecay) {
   // The sum of each column of `flow` over the rows >= t, where t decreases in the loop below.
@@ -259,9 +259,9 @@ void substitute(const DeltaChunk& c, const Matrix& right, const Matrix& written)
 }
 
 /// The backward pass of substitute(): solves the transposed triangular system by backward
-/// substitution. Row i of du is the gradient of what token i writes. The contributions of later
-/// tokens of the chunk are added to this row. Row i of dw, the gradient of the error of token i, is
-/// set to beta of this token times the result.
+/// substitution. From the last token i of the chunk to the first, computes
+///   du_i += sum over j > i of c.keys_ji dw_j;  dw_i = beta_i du_i.
+/// Row i of du is the gradient of what token i writes. Row i of dw is the gradient of its error.
 void substitute_back(const DeltaChunk& c, const Matrix& du, const Matrix& dw) {
   const std::int64_t columns = du.stride;
   for (std::int64_t block = c.rows - solved; block >= 0; block -= solved) {
@@ -427,10 +427,10 @@ void restore_memories(const DeltaGradients<T>& head, BackwardSpace& s) {
   }
 }
 
-/// Computes the gradients that come through the memory of the delta rule after a chunk: those of
-/// the keys and of what the tokens write. Initially, s.d is the gradient of the memory after the
-/// chunk. It is then multiplied by c.decay, because this memory contains c.decay times `held`, the
-/// memory before the chunk.
+/// Computes the gradients that come through the memory of the delta rule after a chunk. On entry,
+/// s.d is the gradient of this memory. Sets the gradients of the keys and of what the tokens write.
+/// Finally, multiplies s.d by c.decay. This gives a part of the gradient of `held`, the memory
+/// before the chunk, because the memory after the chunk contains c.decay * held.
 template <class T>
 void through_next_state(const DeltaGradients<T>& head, const Matrix& held, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;

@@ -25,8 +25,8 @@ void require_indices(ThreadPool& threads, Isa isa, std::string_view op, std::str
   if (!sound) longhand::require_indices(op, argument, indices, bound);
 }
 
-/// The rows of dy, sorted by their ids. The id of a row is the index of its row in the embedding
-/// table. Rows with equal ids keep their order.
+/// The rows of dy, sorted by id. The gradient of row `id` of the embedding table is the sum of all
+/// rows of dy with this id. Rows with equal ids keep their order.
 struct Sorted {
   std::vector<std::int64_t> order;  // the indices of the rows of dy, sorted by id
   // The rows with a certain id are order[first[id]], ..., order[first[id + 1] - 1].

@@ -12,10 +12,11 @@ template <bool Round, class Lanes, class T>
   return Round ? round_to(static_cast<const bf16*>(nullptr), x) : x;
 }
 
-/// Prefetch distance, in bytes, of the right operand B. B is read sequentially, but at the end of a
-/// column, the hardware prefetcher does not fetch the next column in time.
+/// Prefetch distance, in bytes, of the right operand B. Near the end of a column, this prefetches
+/// the start of the next column, which the hardware prefetcher would fetch too late.
 constexpr std::int64_t ahead = 1024;
-/// Number of vectors per dot product. Their sums are independent, to hide the latency of additions.
+/// Number of vectors that accumulate one dot product. Each vector contains separate partial sums,
+/// which hides the latency of additions.
 constexpr int partial_sums = 4 * Sums::vectors;
 /// Number of rows of A that are processed at a time. The sums of more rows would not fit into the
 /// registers.
@@ -64,7 +65,8 @@ template <bool Round, class T>
 void dots_of(const Dots& d) {
   const T* b = static_cast<const T*>(d.b);
   for (std::int64_t j = 0; j < d.cols; ++j, b += d.ldb) {
-    // The first rows of A bring the column of B into the first-level cache.
+    // One column of B is multiplied by all rows of A. Only the first rows have to wait for the
+    // column; for later rows, it is in the first-level cache.
     std::int64_t i = 0;
     for (; i + rows_at_once <= d.rows; i += rows_at_once) {
       dot_column<rows_at_once, Round>(d, d.a + i * d.k, b, d.c + i * d.ldc + j);

@@ -14,10 +14,10 @@
 /// bytes, so the same loops process both.
 namespace longhand::cpu {
 
-/// The arguments for packing rows of A, or columns of B, into panels: the rows or columns from
-/// `first` to first + count - 1, and of each the elements from k_first to k_first + k_count - 1.
-/// The last panel is padded with zeros, and so is each panel along k (see PanelFormat::granule).
-/// Element k of row or column i is
+/// The arguments for packing a part of A or B into panels. The part has `count` rows of A, or
+/// columns of B, from index `first` on. In the direction of k, it has k_count elements from k_first
+/// on. The last panel is padded with zeros, and so is each panel along k (see
+/// PanelFormat::granule). Element k of row or column i is
 ///   data[i ld + k] if k_contiguous is true, otherwise data[k ld + i].
 struct PackJob {
   const void* data;
@@ -31,12 +31,14 @@ struct PackJob {
 
 /// The arguments for computing c = alpha a b + beta c in a block of `rows` rows and `cols` columns
 /// of c. A unit is one element of a or b, or two elements that are adjacent along k
-/// (PanelFormat::k_per_unit). The strides of a and b count units, and ldc counts elements. Except
-/// in formats for tile registers, unit k of row i in panel p of A is at
-///   a + p a_panel + i a_row + k a_unit, where a_row or a_unit is 1;
-/// and unit k of column j in panel p of B is at
+/// (PanelFormat::k_per_unit). The strides of a and b count units, and ldc counts elements.
+///
+/// Unit k of row i in panel p of A has the address
+///   a + p a_panel + i a_row + k a_unit;
+/// where a_row or a_unit is 1. Unit k of column j in panel p of B has the address
 ///   b + p b_panel + j + k b_unit.
-/// An operand whose memory already has such a layout is used in place, without packing.
+/// If the memory of an operand already has this layout, the operand can be used in place, without
+/// packing. The formats for tile registers have a different layout (tile_format.h).
 struct BlockProduct {
   std::int64_t rows, cols, units;
   const void* a;
@@ -57,7 +59,7 @@ struct PanelFormat {
   int k_per_unit;
   int granule;         // panels are padded along k to a multiple of this number of units
   int unit_bytes;      // bytes per unit: 4, or 8 if each element is stored as a high and a low part
-  int block_units;     // number of units along k with which a panel of A fits in the L1 cache
+  int block_units;     // maximum number of units along k for which a panel of A fits in L1
   int block_rows;      // number of rows of A packed at a time
   int most_task_cols;  // maximum number of columns of c per task
   bool in_place_f32;   // true if f32 operands may be used in place, without packing

@@ -9,11 +9,13 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// PlainUnits, RoundedUnits and PairedUnits convert elements of an operand to units. A unit is one
-/// float, or two bf16 values that are adjacent along k (see kernels.h). along() reads the next n
-/// elements of one row and returns `lanes` units that are adjacent along k. across() reads the
-/// elements of n rows at one index of k and returns one unit for each of these rows. If per_unit is
-/// 2, the second argument of across() points to the elements at the next index of k, or is null if
-/// there is no next index.
+/// float, or two bf16 values that are adjacent along k (see kernels.h). Each class has two
+/// functions, which return a vector of units:
+///   along(from, n)          units of one row, from its next n elements along k;
+///   across(from, next, n)   one unit of each of n rows, at the same index of k.
+/// If n is too small to fill the vector, the remaining units are 0. `from` points to the first
+/// element. If per_unit is 2, `next` points to the elements of the n rows at the next index of k,
+/// or is null if there is no next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
@@ -73,9 +75,12 @@ template <int N>
 }
 
 /// Transposes a part of a panel with W rows: `steps` units of each of `Rows` rows. Both numbers are
-/// at most `lanes`. Unit u of row i is stored in out[u W + i]. If Whole is true, no row and no unit
-/// is missing. A store may then write more than Rows entries, because the next unit overwrites the
-/// surplus.
+/// at most `lanes`. Unit u of row i is stored in out[u W + i]. Rows and elements that the operand
+/// does not have (beyond rows_left and k_left) become 0.
+///
+/// Whole is true if the operand has all Rows rows and `lanes` units of each. rows_left, k_left and
+/// `steps` are then not used. If also W < lanes, unit u of the Rows rows is stored as a full
+/// vector. The surplus entries are overwritten when unit u + 1 is stored.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {

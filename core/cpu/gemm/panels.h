@@ -4,8 +4,8 @@
 #include "core/cpu/halves.h"
 #include "core/cpu/simd.h"
 
-/// The formats of packed operands for the instruction sets up to avx512, and functions for all
-/// formats. Only the *.simd.cpp files of this folder include this header.
+/// The formats of packed operands for the instruction sets up to avx512, and the kernels that do
+/// not read packed operands. Only the *.simd.cpp files of this folder include this header.
 namespace longhand::cpu::LONGHAND_ISA {
 
 extern const PanelFormat plain_format;    // packed operands are f32

@@ -9,7 +9,8 @@ extern const PanelFormat plain_format{.mr = mr,
                                       .granule = 1,
                                       .unit_bytes = 4,
                                       .block_units = 512,
-                                      // 8 tiles of 14 rows, or (rounded up) 19 tiles of 6 rows
+                                      // 8 tiles of 14 rows. With tiles of 6 rows, 112 is rounded
+                                      // up to 114 rows, which are 19 tiles.
                                       .block_rows = 112,
                                       .most_task_cols = 2048,
                                       .in_place_f32 = true,
@@ -24,7 +25,8 @@ extern const PanelFormat rounded_format{.mr = mr,
                                         .granule = 1,
                                         .unit_bytes = 4,
                                         .block_units = 512,
-                                        // 8 tiles of 14 rows, or (rounded up) 19 tiles of 6 rows
+                                        // 8 tiles of 14 rows. With tiles of 6 rows, 112 is rounded
+                                        // up to 114 rows, which are 19 tiles.
                                         .block_rows = 112,
                                         .most_task_cols = 2048,
                                         .in_place_f32 = false,

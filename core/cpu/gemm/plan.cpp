@@ -23,9 +23,9 @@ constexpr std::int64_t most_dot_rows = 8, least_dot_k = 64;
 constexpr std::int64_t dot_bytes = 64 << 10;  // bytes of B per task that computes dot products
 constexpr double task_flops = 2e6;  // about 20 us of work per task, far longer than its overhead
 constexpr std::int64_t enough_tasks = 32;
-// The sizes of tasks from which divide_k() computes the number of tasks. finest_rows, finest_cols:
-// rows and columns of c in the smallest task. shared_rows: rows of a task if B is packed once for
-// all tasks. These are the sizes for AVX-512, but divide_k() uses them for every instruction set.
+// divide_k() assumes these sizes of tasks. The smallest task computes finest_rows rows and
+// finest_cols columns of c. If B is packed once for all tasks, a task computes shared_rows rows.
+// These are the sizes for AVX-512, but divide_k() uses them for every instruction set.
 constexpr std::int64_t finest_rows = 56, finest_cols = 256, shared_rows = 112;
 constexpr double many_turns = 256;
 
@@ -93,10 +93,12 @@ void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   plan.direct = plan.direct && plan.chunks == 1;
 }
 
-/// If there are fewer than `wanted` tasks, makes tasks smaller. If B is packed once for all tasks,
-/// halves the rows of a task first, but not below 4 panels of rows, so that enough rows use each
-/// block of B. Then halves the columns, and then the rows again. If each task packs its own part of
-/// B, halves the columns first.
+/// Halves the rows or columns of the tasks until there are at least `wanted` tasks, if possible.
+/// Each halving is the first of these steps that is possible:
+///   1. if B is packed once for all tasks: halve the rows of tasks with more than 4 panels of rows;
+///   2. halve the columns of tasks with more than 4 panels of columns;
+///   3. halve the rows of tasks with more than 2 panels of rows.
+/// Step 1 stops at 3 or 4 panels, so that enough rows use each block of B.
 void shrink_tasks(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   const std::int64_t mr = plan.format->mr, nr = plan.format->nr;
   const auto halve_rows = [&](std::int64_t least) {
@@ -119,9 +121,9 @@ void shrink_tasks(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   plan.panel_rows = std::min(plan.panel_rows, plan.task_rows);
 }
 
-/// Returns the number of tasks in a turn, which a worker fetches together. The tasks of a turn are
-/// adjacent, so all of them except the first find their rows of A in the cache. Turns are therefore
-/// longer if there are many tasks.
+/// Returns the number of tasks in a turn. A worker fetches all tasks of a turn together. If there
+/// are many tasks, turns are made longer, because the tasks of a turn are adjacent: all except the
+/// first find their rows of A in the cache.
 std::int64_t length_of_turn(double flops, std::int64_t tasks) {
   const double each = flops / static_cast<double>(tasks);
   const double plenty =
@@ -131,9 +133,10 @@ std::int64_t length_of_turn(double flops, std::int64_t tasks) {
 }
 
 /// Packing A requires a load and a store per element. This takes as long as about 16 columns of the
-/// product, so A is used in place if B has few columns. Long rows are packed nevertheless, because
-/// a kernel reads up to 14 rows at once. In place, so many rows would overload the prefetchers. If
-/// their stride were a power of two, they would also share a few sets of the first-level cache.
+/// product, so A is used in place if B has few columns. If its rows are long, A is packed even
+/// then: a kernel reads up to 14 rows at once, and 14 separate streams would overload the
+/// prefetchers. If the stride of the rows were a power of two, the rows would also share a few sets
+/// of the first-level cache.
 bool use_a_in_place(const Gemm& g, const PanelFormat& format) {
   if (g.n > std::int64_t{4} * format.nr) return false;
   if (g.a.type == DType::f32) {

@@ -38,9 +38,9 @@ void forward_rows(const typename NormKernels<T>::Forward& r, std::int64_t begin,
   }
 }
 
-/// Computes gradients in two passes over each row. The first pass computes two sums over the row,
-/// which dx needs, and adds the row's terms to the gradients of gain and bias. The second pass
-/// computes dx.
+/// Computes gradients in two passes over each row. Let h be the normalized row, and g the gradient
+/// of h. The first pass sums g h over the row, and also g if the mean is subtracted. It also adds
+/// the row's terms to the gradients of gain and bias. The second pass computes dx from the sums.
 template <bool centered, class T>
 void backward_rows(const typename NormKernels<T>::Backward& r, std::int64_t begin, std::int64_t end,
                    std::int64_t n, float* dgain, float* dbias) {

@@ -9,9 +9,9 @@
 
 namespace longhand::cpu {
 
-/// partial_rows() returns the number of rows in a chunk, partial_chunks() the number of chunks. A
-/// chunk has at least 16 rows, so that the sums of the chunks need little memory compared with the
-/// rows. There are at most 64 chunks.
+/// Sums over the rows of a matrix are computed in chunks of rows. partial_rows() returns the number
+/// of rows of a chunk. It is at least 16, so that the sums of the chunks need little memory
+/// compared with the rows. partial_chunks() returns the number of chunks, which is at most 64.
 std::int64_t partial_rows(std::int64_t rows);
 std::int64_t partial_chunks(std::int64_t rows);
 

@@ -26,10 +26,11 @@ struct RopeKernels {
 template <class T>
 struct RotateKernels {
   struct Arguments {
-    /// Forward pass: x is the operand, and dy is null. Backward pass: x is the output y of the
-    /// forward pass, and dy is the gradient of y.
+    /// The kernel `forward` rotates x, and dy is null. The kernel `backward` computes the gradient
+    /// of the angles: x is then the output of `forward`, and dy is the gradient of this output.
     const T *x, *dy;
-    const float* angles;  // rotation angles; null in the backward pass
+    /// Angles by which `forward` rotates. Null for `backward`, which reads only x and dy.
+    const float* angles;
     std::int64_t columns, first_column, heads, width, groups;
     float direction;  // factor of the rotation angles: 1 or -1
     T* y;
