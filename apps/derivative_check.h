@@ -20,7 +20,7 @@ Quotient difference_quotient(const Expression& f, const std::string& variable,
                              std::map<std::string, double> at);
 
 /// Compares a given derivative with difference quotients at random points between low and high.
-/// Points at which the derivative or the quotient does not exist are skipped.
+/// Points at which f is not finite, or at which its quotient is inaccurate, are skipped.
 struct DerivativeCheck {
   struct Row {
     std::map<std::string, double> at;
@@ -29,7 +29,7 @@ struct DerivativeCheck {
     bool right = false;
   };
   std::vector<Row> rows;
-  // Number of skipped points: f is not finite there, or its difference quotient is inaccurate.
+  // number of skipped points
   std::int64_t without = 0;
   // Describes how the given derivative differs, such as "the negative"; may be empty.
   std::string hint;

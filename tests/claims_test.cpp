@@ -99,6 +99,9 @@ BOOST_AUTO_TEST_CASE(the_first_setting_that_has_a_results_page_counts) {
   BOOST_TEST(judge(claim, results).page == "larger.md");
   BOOST_TEST((judge(claim, {}).verdict == Verdict::not_yet));
   BOOST_TEST(judge(claim, {}).page.empty());
+  const ClaimFigure missing{"missing", "a", "accuracy"};
+  const Claim pair{"X", "x", {{"x", {{above(larger, missing)}, {at_least(a, 0.5)}}}}};
+  BOOST_TEST(judge(pair, results).page == "page.md");
 }
 
 BOOST_AUTO_TEST_CASE(a_row_with_a_star_takes_the_greatest_value_of_each_run) {

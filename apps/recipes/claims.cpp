@@ -164,8 +164,11 @@ constexpr std::array<std::string_view, 3> verdicts{"not yet", "in part", "shown"
 std::string page_of(const Claim& claim, const Results& results) {
   for (const ClaimPart& part : claim.parts) {
     for (const auto& setting : part.settings) {
+      const auto exists = [&](const ClaimFigure& figure) {
+        return figure.page.empty() || results.contains(figure.page);
+      };
       const bool there = std::ranges::all_of(
-          setting, [&](const ClaimCondition& c) { return results.contains(c.left.page); });
+          setting, [&](const ClaimCondition& c) { return exists(c.left) && exists(c.right); });
       if (there && !setting.empty()) return setting.front().left.page + ".md";
     }
   }

@@ -123,7 +123,7 @@ void require_same(nn::Communicator& ranks, const RankFacts& facts) {
   for (std::size_t r = 1; r < all.size(); ++r) {
     if (all[r] == all[0]) continue;
     ranks.fail_together();
-    if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 tells it");
+    if (ranks.rank() > 0) throw nn::FailedElsewhere("rank 0 prints the difference");
     // Print the first fact that differs. The text all[r] contains the facts of rank r: names and
     // values, each ending with a 0 byte. Facts about the program come first. If the programs are
     // equal, they list the other facts in the same order.

@@ -200,7 +200,7 @@ void Trainer::end_not_finite(const Step& step) {
     kept = text("; the checkpoint of step ", *saved, " is kept");
   }
   ranks_.fail_together();
-  if (ranks_.rank() > 0) throw FailedElsewhere("rank 0 tells it");
+  if (ranks_.rank() > 0) throw FailedElsewhere("rank 0 prints the error");
   throw NotFinite(text("step ", step.report.step, ": loss ", step.report.loss, ", gradient norm ",
                        step.report.gradient_norm, "; first tensor that is not finite: ", first,
                        kept));

@@ -78,8 +78,8 @@ void choose_tasks(const Gemm& g, GemmPlan& plan) {
 }
 
 /// Divides not only c but also the sum over k among tasks, if k is long and even the finest
-/// division of c gives few tasks. The division determines the order of sums. Unlike the sizes of
-/// tasks, it must therefore not depend on the instruction set.
+/// division of c gives few tasks. The division determines the order of sums. In the modes exact
+/// and portable it must therefore not depend on the instruction set, unlike the sizes of tasks.
 void divide_k(const Gemm& g, std::int64_t wanted, GemmPlan& plan) {
   const std::int64_t finest = g.batch * divide_up(g.m, finest_rows) * divide_up(g.n, finest_cols);
   const std::int64_t blocks = blocks_of_k(g, plan);
