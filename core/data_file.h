@@ -32,8 +32,9 @@ class DataFile {
   const FileSum& sum() const { return sum_; }
 
   /// Reads out.size() bytes, beginning at offset `begin`. After every read, compares the file's
-  /// size and times with those at opening. If they differ, also compares the checksum. Throws an
-  /// Error if the contents have changed. Several threads may use the object at once.
+  /// size and times with those of the last comparison. If they differ, also compares the checksum.
+  /// Throws an Error if the contents have changed since the file was opened. Several threads may
+  /// use the object at once.
   void read(std::uint64_t begin, std::span<std::byte> out) const;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/error.h"
 
@@ -60,9 +61,11 @@ std::shared_ptr<const Segments::Host> Segments::host_of(std::span<const std::int
 }
 
 void Segments::set(std::span<const std::int32_t> begins, std::span<const std::int32_t> lengths) {
-  host_ = host_of(begins, lengths);
+  // The tensors refuse another number of segments. Nothing has changed then.
+  std::shared_ptr<const Host> host = host_of(begins, lengths);
   begin_.assign(begins);
   length_.assign(lengths);
+  host_ = std::move(host);
 }
 
 std::span<const std::int32_t> Segments::begins() const {

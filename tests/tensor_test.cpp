@@ -6,6 +6,7 @@
 #include "core/backend.h"
 #include "core/contract/elementwise.h"
 #include "core/error.h"
+#include "core/segments.h"
 #include "tests/refusal.h"
 
 BOOST_AUTO_TEST_SUITE(tensor_test)
@@ -65,6 +66,17 @@ BOOST_FIXTURE_TEST_CASE(wrong_shapes_types_and_sizes_are_refused_in_one_line, Fi
   BOOST_CHECK_THROW(Tensor::from(*backend, {3}, DType::f32, Doubles{1, 2}), Error);
   BOOST_CHECK_THROW(x.item(), Error);
   BOOST_CHECK_THROW(Tensor().backend(), Error);
+}
+
+BOOST_FIXTURE_TEST_CASE(segments_keep_their_lengths_if_the_new_ones_are_refused, Fixture) {
+  Segments segments(*backend, std::vector<std::int32_t>{2, 3});
+  const std::vector<std::int32_t> three{1, 1, 1}, negative{4, -1};
+  BOOST_CHECK_THROW(segments.assign(three), Error);
+  BOOST_CHECK_THROW(segments.assign(negative), Error);
+  BOOST_CHECK_THROW(segments.assign_lengths(three), Error);
+  BOOST_TEST(segments.count() == 2);
+  BOOST_TEST(segments.begin().to_doubles() == Doubles({0, 2}));
+  BOOST_TEST(segments.length().to_doubles() == Doubles({2, 3}));
 }
 
 BOOST_AUTO_TEST_CASE(bf16_rounds_to_nearest_ties_to_even) {
