@@ -69,8 +69,9 @@ void seed_gradients(const Operation& operation, const AuditFile& file, Backend& 
     }
     const Tensor& y = output.value.value();
     if (!found) {
-      LONGHAND_CHECK(output.name == "loss", operation.name, ": expected a tensor d", output.name,
-                     " of shape ", y.shape(), ", which the gradients need, got none");
+      LONGHAND_CHECK(output.name == "loss", operation.name, ": the tensor d", output.name,
+                     " is missing: expected the gradient of output '", output.name, "', of shape ",
+                     y.shape());
       output.value.sink().add(Tensor::from(backend, y.shape(), y.dtype(), std::vector{1.0}));
       continue;
     }

@@ -8,10 +8,10 @@
 
 namespace longhand {
 
-/// Returns the description of an attention rule's backward pass, such as SoftmaxGradient
-/// (core/contract/attention.h). The description contains the tensors that the backward pass reads,
-/// and `dinput`, the target for the gradient of the input that only this rule has, such as the sink
-/// of softmax. Each file of autograd/rules/ defines gradient_of() for one rule.
+/// Calls gradient_of(), which each file of autograd/rules/ defines for its attention rule. It
+/// returns the struct that describes the rule's backward pass, such as SoftmaxGradient
+/// (core/contract/attention.h). `dinput` is the target for the gradient of the input that only this
+/// rule has, such as the sink of softmax.
 template <class Rule>
 AttentionGradient dispatch(const Rule& rule, const Heads& y, const Target& dinput) {
   typename Rule::Gradient gradient_of(const Rule&, const Heads&, const Target&);

@@ -25,7 +25,8 @@ Var dispatch(const SequenceScores& scores, const Vars& rule) {
 
 namespace {
 
-/// Reshapes factors [1] or [batch] so that they multiply a tensor [batch, rows, columns].
+/// Reshapes `factors`, [1] or [batch], so that a product with a tensor [batch, rows, columns]
+/// broadcasts them over rows and columns.
 Var of_matrices(const Var& factors) { return reshape(factors, {factors.value().size(), 1, 1}); }
 
 /// Calls body for every sequence; body returns the outputs of this sequence, [heads, queries,
@@ -34,7 +35,8 @@ template <class Body>
 Var each_sequence(const HeadVars& q, const Segments& queries, const Segments& keys,
                   std::int64_t width, const Body& body) {
   LONGHAND_CHECK(queries.tile(),
-                 "composed attention: expected consecutive query segments that begin at row 0");
+                 "composed attention: expected consecutive query segments, the first of which "
+                 "begins at row 0");
   const DType type = q.data.value().dtype();
   std::vector<Var> all{Tensor(q.data.backend(), {0, q.heads * width}, type)};
   for (std::int64_t s = 0; s < queries.count(); ++s) {
@@ -168,8 +170,8 @@ Var composed_path(const PathVars& in) {
     const Var w = matrices(in.w, at.key, n);
     const Var beta = reshape(permute(slice(in.beta, at.key, n), {1, 0}), {heads, n, 1});
     // For query i, PaTH applies the reflections H_m = I - beta_m w_m w_m^T of the tokens j < m <= i
-    // to the key k_j. Each reflection subtracts a multiple of its vector w_m. `left` contains the
-    // factors left_mj of these multiples:
+    // to the key k_j. Each reflection subtracts a multiple of its vector w_m. `left` contains
+    // left_mj, the coefficients of the vectors w_m in the result:
     //   H_i ... H_(j+1) k_j = k_j - sum over j < m <= i of left_mj w_m
     const Var between = beta * triangle(matmul(w, w, products), false, -1);
     const Var met = beta * triangle(matmul(w, k, products), false, -1);
@@ -246,7 +248,8 @@ FalResult composed_fal(const FalVars& in) {
     const Var v = matrices(in.v, at.key, at.keys);
     const Shape last{in.v.heads, 1, in.v.width};
     const Tensor nothing = Tensor::zeros(v.backend(), last, v.value().dtype());
-    // Row m is the value v_(m+1), which a query with the matching key m reads. The last row is 0.
+    // Row m is the value v_(m+1). A query reads it if key m is its match, the last earlier key with
+    // a positive score. The last row is 0.
     const Var next = concat({narrow(v, 1, 1, at.keys - 1), nothing}, 1);
     const Var out = matmul(kept, next, {.out = v.value().dtype(), .math = Math::exact});
     return reshape(out, {in.q.heads, at.queries, in.v.width});

@@ -14,8 +14,9 @@ Var cumulate(const Var& x, const Segments& segments, bool reverse = false);
 /// segment's last token. x must not require a gradient.
 Var cumulate_on(const Var& x, const Segments& segments, const Tensor& memory);
 
-/// Returns ln max(2, n) for each query, [query tokens, columns] with equal columns. n is the number
-/// of keys up to the query or, if `whole` is set, of all keys in the query's segment.
+/// Returns a tensor [query tokens, columns]. In the row of each query, all columns contain the
+/// number ln max(2, n). n is the number of keys up to the query or, if `whole` is set, of all keys
+/// in the query's segment.
 Tensor log_counts(Backend& backend, DType type, const Segments& queries, const Segments& keys,
                   std::int64_t columns, bool whole = false);
 

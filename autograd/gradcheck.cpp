@@ -59,15 +59,16 @@ Quotient quotient(const Operation& operation, Case& values, double& x, Backend& 
     x = left;
     const double below = run();
     x = at;
-    // right - left is nearly 2 * step: it is the difference of the arguments after rounding to f64.
+    // The divisor right - left is used instead of 2 * step because at + step and at - step were
+    // rounded to f64.
     return (above - below) / (right - left);
   };
   const double once = slope(h), twice = slope(2 * h);
   return {once, (4 * once - twice) / 3};
 }
 
-/// For one input of one case, compares the derivatives that the backward functions computed with
-/// the difference quotients.
+/// Compares two sets of derivatives with respect to one input of one case: `analytic`, computed by
+/// the backward functions, and `numeric`, the difference quotients.
 void compare(const std::string& where, const Values& analytic, const std::vector<Quotient>& numeric,
              double rounding, GradcheckResult& result) {
   double largest = 0, squares = 0;

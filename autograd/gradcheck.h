@@ -11,7 +11,7 @@ namespace longhand {
 
 struct GradcheckResult {
   double worst = 0;   // largest error of a derivative / largest derivative of the same input
-  double bound = 0;   // largest error of a derivative / bound for this error
+  double bound = 0;   // largest ratio of an error of a derivative to its bound
   std::string where;  // the case, input and entry that determined `bound`
   std::int64_t cases = 0;
   std::int64_t entries = 0;  // number of compared derivatives

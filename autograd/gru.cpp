@@ -17,7 +17,7 @@ namespace {
 struct TokenOrder {
   std::vector<std::int32_t> rows;    // rows[i] is the row of x at place i of this order
   std::vector<std::int32_t> places;  // the inverse: places[rows[i]] = i
-  std::vector<std::int64_t> counts;  // number of sequences that have a token t
+  std::vector<std::int64_t> counts;  // counts[t]: number of sequences with more than t tokens
 
   explicit TokenOrder(const Segments& segments) : places(segments.tokens()) {
     // Sequences are sorted from longest to shortest, so that those with a token t come first.
@@ -49,7 +49,7 @@ void check_gru(const Var& x, const Segments& segments, const Var& u, const Var& 
                  bias.shape());
   LONGHAND_CHECK(segments.tile() && segments.tokens() == x.value().rows(),
                  "gru: segments: expected consecutive segments that cover all ", x.value().rows(),
-                 " rows of x, got segments of ", segments.tokens(), " rows");
+                 " rows of x, got segments of ", segments.tokens(), " rows in total");
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace longhand {
 /// Returns y, [tokens, n]. The sequences cover all rows.
 ///
 /// Composed of products and elementwise operations, token by token. The operations depend on the
-/// length of each sequence. A model that uses this function must therefore return false from
-/// repeats(), so that its steps are not recorded.
+/// length of each sequence, so training steps cannot be recorded and replayed as CUDA graphs. A
+/// model that uses this function must therefore return false from Model::repeats().
 Var gru(const Var& x, const Segments& segments, const Var& u, const Var& bias);
 
 }  // namespace longhand

@@ -28,13 +28,13 @@ struct HeadTargets {
 };
 HeadTargets targets(const HeadVars& q, const HeadVars& k, const HeadVars& v, bool assign);
 
-/// Computes the gradients of an operation's inputs from dy, the gradient of its output heads.
-/// Operations whose names end in _into write their output to given columns and return a
-/// HeadsBackward, so that several operations can share one output tensor and one entry of the tape.
-/// The function is empty if no gradient is required. With `assign`, it overwrites the gradients of
-/// the input heads instead of adding to them. Callers set `assign` if the operations together read
-/// all columns of one tensor, such as the q, k and v of one projection. The gradient of this tensor
-/// then need not be set to zero first.
+/// Computes the gradients of an operation's inputs from dy, the gradient of its output heads. The
+/// function is empty if no gradient is required. Operations whose names end in _into write their
+/// output to given columns and return a HeadsBackward. Several such operations can thus share one
+/// output tensor and one entry of the tape. If `assign` is set, the gradients of the input heads
+/// overwrite the old values instead of being added. Callers set `assign` if the sharing operations
+/// together read all columns of one tensor, such as the q, k and v of one projection. The gradient
+/// of this tensor then need not be set to zero first.
 using HeadsBackward = std::function<void(const Heads& dy, bool assign)>;
 
 /// Allocates a tensor [rows of q, q.heads * width] for the output heads of an operation.

@@ -17,8 +17,9 @@ struct MatmulOptions {
   std::optional<Math> math = {};  // default: the backend's math mode
 };
 
-/// Returns f(alpha op(a) op(b) + bias) + residual, where op() is the transposition if transpose_a
-/// or transpose_b is set. Without f, no activation is applied. See core/contract/matmul.h.
+/// Returns f(alpha op(a) op(b) + bias) + residual, where op(a) is the transpose of `a` if
+/// transpose_a is set and otherwise `a`, and op(b) likewise. Without f, no activation is applied.
+/// See core/contract/matmul.h.
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {});
 
 }  // namespace longhand

@@ -12,11 +12,12 @@
 namespace longhand {
 namespace {
 
-/// The patches along one axis whose pixel row (or column) number `offset` is inside the image and
-/// not in the padding. These are `count` consecutive patches, from patch number `first` on.
+/// Describes patches along one axis, the height or the width of the image: those whose pixel number
+/// `offset` is inside the image and not in the padding. They are `count` consecutive patches, and
+/// `first` is the number of the first one.
 struct Inside {
   std::int64_t first = 0, count = 0;
-  /// The row of the image that is row `offset` of the patch `first`.
+  /// The index in the image (row or column) of pixel number `offset` of the patch `first`.
   std::int64_t pixel = 0;
 };
 
@@ -30,10 +31,11 @@ Inside inside(std::int64_t extent, std::int64_t patches, std::int64_t offset,
           pixel};
 }
 
-/// Calls body(shape, steps_x, steps_y) for each of the size * size pixels of a patch. `shape` is
-/// [images, rows, columns, channels] of the patches in which this pixel is inside the image.
-/// steps_x and steps_y (memory layouts, core/contract/steps.h) locate this pixel of all these
-/// patches in the images x and in the patches y.
+/// Calls body(shape, steps_x, steps_y) for each of the size * size pixel positions of a patch. Each
+/// call concerns only the patches whose pixel at this position is inside the image. `shape` is
+/// [images, rows, columns, channels], where `rows` and `columns` count these patches. steps_x and
+/// steps_y are memory layouts (core/contract/steps.h). They locate the pixels in the images x and
+/// in the patches y.
 template <class Body>
 void for_each_pixel(const Shape& x, const Shape& y, const PatchOptions& options, Body body) {
   const std::int64_t channels = x[3];

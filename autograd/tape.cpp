@@ -18,8 +18,8 @@ thread_local Tape* current_tape = nullptr;
 
 struct Tape::Watch {
   const Tape* tape;
-  // The indices of the leaves in the list that watch() received. The keys are the addresses of the
-  // leaves' gradients (Sink::Slot).
+  // Maps the address of a leaf's gradient (Sink::Slot) to the index of the leaf in the argument
+  // `leaves` of watch().
   std::unordered_map<const void*, std::size_t> number;
   // For each leaf, the index of the first record (recorded operation) that uses it. Backward
   // processes records from the last to the first, so the leaf's gradient is complete after this

@@ -28,9 +28,9 @@ class Tape {
   /// gradient is complete. It is not called for leaves that no recorded operation uses. watch()
   /// must be called before anything is recorded.
   void watch(std::span<const Sink> leaves, std::function<void(std::size_t leaf)> complete);
-  /// For a tape whose records are discarded: its operations run again in the backward pass of one
-  /// record of the tape `other` (recompute.cpp). That record is the next one of `other`. Each leaf
-  /// that the discarded operations read counts as read by that record.
+  /// For recomputed() (recompute.cpp), which records a function f on this tape and then discards
+  /// this tape. The next record of the tape `other` runs f again in its backward pass. Each use of
+  /// a watched leaf in f therefore counts as a use by this next record.
   void watch_for(const Tape& other) { watch_ = other.watch_; }
 
   std::size_t size() const { return records_.size(); }

@@ -12,11 +12,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double trial_unit = 0x1p-24;
-/// A trial (see tolerance.h) changes each input by a standard normal number times trial_unit,
-/// relative to the input, and rounds it to f32. Rounding alone changes an input by 0.42 trial_unit
-/// (root mean square over all significands). Both together change it by sqrt(1 + 0.42^2) = 1.085
-/// trial_unit. To obtain the effect of rounding alone, the measured effect is therefore multiplied
-/// by 0.42 / 1.085.
+/// A trial (see tolerance.h) multiplies each input by 1 + z trial_unit, where z is a standard
+/// normal number, and then rounds it to f32. The root mean square of the relative change is 1
+/// trial_unit by z, 0.42 trial_unit by rounding (over all significands), and sqrt(1 + 0.42^2) =
+/// 1.085 trial_unit by both together. The effect that a trial measures is therefore multiplied by
+/// 0.42 / 1.085 to obtain the effect of rounding alone.
 constexpr double rounding_error = 0.42, felt_move = rounding_error / 1.085;
 
 double round_to(double value, DType type) {
@@ -402,9 +402,10 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   const double size = std::sqrt(squares / count);
   slope.size = squares;
   mean.size = count * size;
-  // c.floor bounds the part of an entry's error that changing the inputs at random does not show
-  // (Operation::error_terms). This part may be the same in all entries of a row. The variance of
-  // the sum over a row is then `width` times larger than for independent errors.
+  // c.floor is the standard deviation of an entry's error due to the rounding of saved sums such as
+  // y (Operation::error_terms). If the entries of a row depend on the same saved sum, they may all
+  // have the same error. The variance of the sum over a row is then `width` times larger than for
+  // independent errors.
   const auto width = static_cast<double>(block.columns);
   slope.floor_variance = c.floor * c.floor * squares * width;
   mean.floor_variance = c.floor * c.floor * count * width;

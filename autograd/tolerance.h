@@ -22,9 +22,10 @@
 /// The deviations of all trials give a standard deviation sigma for each entry. Rounding errors are
 /// proportional to the unit of rounding, which is 2^-24 in f32 and 2^-8 in bf16. For arithmetic
 /// with a larger unit than f32, sigma is therefore multiplied by the ratio of the units. The trials
-/// then change only tensors that this arithmetic rounds: activations and weights, but not inputs
-/// that stay in f32, such as a bias. Changed inputs count only if the op contains products, because
-/// all other ops use bf16 inputs without rounding.
+/// for such arithmetic change only inputs that it rounds: activations and weights, but not inputs
+/// that stay in f32, such as a bias. Their deviations contain the second part, rounding of
+/// operands, only if the op contains products, because all other ops use bf16 inputs without
+/// further rounding.
 ///
 /// A result is compared in four ways. The "small terms" below are |expected| times (bias_units
 /// units of rounding + the error of rounding the result to its own type).
@@ -52,11 +53,11 @@
 /// subtract them from their total dy . y. It computes the gradient of Scores::decay as row sums of
 /// the gradient of the scores minus its column sums.
 ///
-/// A gradient that is 0 in exact arithmetic may be the difference of two rounded sums. For an input
-/// x and an output y, these sums have about the size ||y|| / ||x||, as if y were proportional to x.
-/// The rounding error of a saved sum of this size, times Operation::error_terms, is included in
-/// every sigma. A saved sum has the precision of f32 or, if tensors are bf16, of two bf16 numbers
-/// (2^-17).
+/// A gradient that is 0 in exact arithmetic may be computed as the difference of two rounded sums,
+/// so it consists of their rounding errors. The size of such a sum is estimated as ||y|| / ||x||
+/// for the gradient of the input x, where y is the output. Every sigma includes the rounding error
+/// of a saved sum of this size, multiplied by Operation::error_terms. A saved sum has the precision
+/// of f32 or, if tensors are bf16, of two bf16 numbers (2^-17).
 ///
 /// The factors have these reasons:
 /// - entry_factor: about 10^5 entries are compared. The largest of so many normal deviations is
@@ -112,7 +113,7 @@ struct Noise {
   /// Maps the name of a result to one vector of deviations per trial.
   using Deviations = std::map<std::string, std::vector<Values>>;
   Deviations all;  // deviations if all inputs are changed
-  // Deviations if only those inputs are changed that are not always f32.
+  // Deviations if all inputs are changed except those that stay in f32 in bf16 runs (Role::master).
   Deviations operands;
 };
 Noise noise(const catalog::Operation& operation, const catalog::Case& values, Backend& reference);

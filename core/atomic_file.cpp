@@ -53,8 +53,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  LONGHAND_CHECK(file_.valid(), target().native(),
-                 ": cannot write: the file was already committed");
+  LONGHAND_CHECK(file_.valid(), target().native(), ": cannot write: commit() was already called");
   if (buffer_.size() + bytes.size() > buffer_size) {
     put(buffer_);
     buffer_.clear();
@@ -78,8 +77,7 @@ void AtomicFile::put(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
-  LONGHAND_CHECK(file_.valid(), target().native(),
-                 ": cannot write: the file was already committed");
+  LONGHAND_CHECK(file_.valid(), target().native(), ": cannot write: commit() was already called");
   put(buffer_);
   buffer_.clear();
   while (!text.empty()) {
@@ -95,8 +93,7 @@ void AtomicFile::rewrite(std::uint64_t offset, std::string_view text) {
 }
 
 void AtomicFile::commit() {
-  LONGHAND_CHECK(file_.valid(), target().native(),
-                 ": cannot write: the file was already committed");
+  LONGHAND_CHECK(file_.valid(), target().native(), ": cannot write: commit() was already called");
   put(buffer_);
   buffer_.clear();
   if (::fsync(file_.get()) != 0) fail_with_errno("write");

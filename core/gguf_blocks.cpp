@@ -249,8 +249,8 @@ void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::i
   const std::int64_t last = first + std::ssize(numbers);
   LONGHAND_CHECK(
       first >= 0 && last <= std::ssize(blocks) / static_cast<std::int64_t>(type.bytes) * type.block,
-      "GGUF: expected a range of numbers that lies within ", blocks.size(),
-      " bytes of blocks, got numbers ", first, " to ", last);
+      "GGUF: expected indices of numbers that are stored in the ", blocks.size(),
+      " bytes of blocks, got ", numbers.size(), " numbers from index ", first);
   std::array<float, largest_block> decoded;
   for (std::int64_t i = first; i < last;) {
     type.decode(blocks.data() + static_cast<std::size_t>(i / type.block) * type.bytes,
@@ -265,10 +265,13 @@ void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::i
 void encode_gguf(const GgufType& type, std::span<const double> numbers,
                  std::span<std::byte> blocks) {
   const std::size_t count = numbers.size() / static_cast<std::size_t>(type.block);
-  LONGHAND_CHECK(
-      type.encode && std::ssize(numbers) % type.block == 0 && blocks.size() == count * type.bytes,
-      "GGUF: expected a count of numbers that is a multiple of ", type.block,
-      ", the block size of ", type.name, ", got ", numbers.size());
+  LONGHAND_CHECK(type.encode, "GGUF: the type ", type.name, " cannot be written");
+  LONGHAND_CHECK(std::ssize(numbers) % type.block == 0,
+                 "GGUF: expected a count of numbers that is a multiple of ", type.block,
+                 ", the block size of ", type.name, ", got ", numbers.size());
+  LONGHAND_CHECK(blocks.size() == count * type.bytes, "GGUF: expected ", count * type.bytes,
+                 " bytes for ", numbers.size(), " numbers of type ", type.name, ", got ",
+                 blocks.size());
   // A block of several numbers stores each as an integer times a factor of the whole block. It
   // cannot represent a single number that is infinite or NaN.
   const bool finite_only = type.block > 1;

@@ -101,7 +101,7 @@ class Cursor {
       for (std::uint64_t i = 0; i < count; ++i) string();
     } else {
       LONGHAND_CHECK(count <= bytes_.size(), file_, ": expected an array of at most ",
-                     bytes_.size(), " values, because the file has no more bytes, got ", count);
+                     bytes_.size(), " values, the number of bytes in the file, got ", count);
       take(count * sizes[type]);
     }
     return {type, count, bytes_.subspan(begin, place_ - begin)};
@@ -223,8 +223,8 @@ void GgufFile::place_entries(std::span<const std::byte> data,
     std::uint64_t size = 0;
     LONGHAND_CHECK(!__builtin_mul_overflow(blocks, std::uint64_t{entry.type->bytes}, &size) &&
                        offsets[i] <= data.size() && size <= data.size() - offsets[i],
-                   subject, "expected ", blocks, " blocks within the file's ", data.size(),
-                   " bytes of data, got blocks that begin at byte ", offsets[i]);
+                   subject, "expected data for ", blocks, " blocks from byte ", offsets[i],
+                   " on, got a file with ", data.size(), " bytes of data");
     entry.bytes =
         data.subspan(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(size));
     places.emplace_back(offsets[i], offsets[i] + size);

@@ -145,13 +145,15 @@ void JsonReader::take(char wanted, std::string_view what) {
 
 void JsonReader::open_object() {
   take('{', "an object");
-  if (++depth_ > Json::deepest) fail(file_, ": JSON nested more than ", Json::deepest, " deep");
+  if (++depth_ > Json::deepest)
+    fail(file_, ": JSON: expected at most ", Json::deepest, " nested levels, got more");
   first_ = true;
 }
 
 void JsonReader::open_array() {
   take('[', "an array");
-  if (++depth_ > Json::deepest) fail(file_, ": JSON nested more than ", Json::deepest, " deep");
+  if (++depth_ > Json::deepest)
+    fail(file_, ": JSON: expected at most ", Json::deepest, " nested levels, got more");
   first_ = true;
 }
 

@@ -164,8 +164,8 @@ void ReservedBlocks::Use::check() const {
   const std::lock_guard lock(memory_.mutex_);
   LONGHAND_CHECK(memory_.reserved_live_.empty(), memory_.owner_,
                  " memory: ", memory_.reserved_live_.size(),
-                 " blocks are still in use at the end of the recorded work; allocate lasting "
-                 "memory before recording");
+                 " blocks that were allocated while work was recorded are still in use at the end "
+                 "of the recording; allocate such memory before the recording");
 }
 
 }  // namespace longhand

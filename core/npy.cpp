@@ -130,7 +130,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
   std::vector<Member> members;
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto damaged = [&](bool sound) {
-      LONGHAND_CHECK(sound, source, ": the directory of the .npz file is damaged");
+      LONGHAND_CHECK(sound, source, ": the zip headers of the .npz file are damaged");
     };
     damaged(at <= end && end - at >= entry_size && file.substr(at, 4) == "PK\1\2");
     const std::uint64_t method = little(file, at + 10, 2), sum = little(file, at + 16, 4);

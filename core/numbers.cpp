@@ -105,8 +105,8 @@ Numbers read_idx(const std::filesystem::path& path) {
                  ": expected an uncompressed file, got a gzip file: unpack it with gunzip");
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(file[at]); };
   LONGHAND_CHECK(file.size() >= 4 && byte(0) == 0 && byte(1) == 0, where,
-                 ": expected an IDX file (or .npy, .npz, .safetensors), which begins with two zero "
-                 "bytes");
+                 ": expected a .npy, .npz or .safetensors file, or an IDX file, which begins with "
+                 "two zero bytes");
   constexpr std::pair<unsigned char, Type> types[] = {{8, Type::u8},   {9, Type::i8},
                                                       {11, Type::i16}, {12, Type::i32},
                                                       {13, Type::f32}, {14, Type::f64}};
@@ -149,8 +149,8 @@ Numbers::Numbers(const Shape& shape, Type type, std::string bytes)
   LONGHAND_CHECK(shape.rank() > 0, "numbers: expected at least one axis, got none");
   LONGHAND_CHECK(bytes_->size() / size_of(type) == static_cast<std::size_t>(shape.size()) &&
                      bytes_->size() % size_of(type) == 0,
-                 "numbers: expected the shape ", shape, " with ", size_of(type),
-                 " bytes per entry, got ", bytes_->size(), " bytes");
+                 "numbers: expected data of the shape ", shape, " with ", size_of(type),
+                 " bytes per entry, got ", bytes_->size(), " bytes in total");
 }
 
 std::int64_t Numbers::row_size() const { return count() == 0 ? 0 : size() / count(); }

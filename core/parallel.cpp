@@ -16,8 +16,8 @@ int usable_cores() {
 }
 
 int ThreadPool::count_of(int threads) {
-  LONGHAND_CHECK(threads >= 0 && threads <= 1024, "threads: expected 0 (all cores) to 1024, got ",
-                 threads);
+  LONGHAND_CHECK(threads >= 0 && threads <= 1024,
+                 "threads: expected 1 to 1024, or 0 for all cores, got ", threads);
   return threads == 0 ? default_count() : threads;
 }
 

@@ -123,8 +123,8 @@ void ThreadPool::Team::run(std::int64_t chunks, Body body) {
     return;
   }
   const auto count = static_cast<std::uint64_t>(chunks);
-  LONGHAND_CHECK(count < closed, "threads: expected work of at most ", closed - 1, " chunks, got ",
-                 chunks);
+  LONGHAND_CHECK(count < closed, "threads: expected at most ", closed - 1,
+                 " chunks of parallel work, got ", chunks);
   const std::uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
   error_ = nullptr;
   failed_.store(false, std::memory_order_relaxed);

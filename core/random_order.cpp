@@ -10,7 +10,7 @@ namespace longhand {
 RandomOrder::RandomOrder(std::uint64_t count, std::uint64_t seed, Purpose purpose,
                          std::uint64_t epoch)
     : count_(count), seed_(seed), epoch_(epoch), purpose_(purpose) {
-  LONGHAND_CHECK(count > 0, "random order: expected at least one number, got none");
+  LONGHAND_CHECK(count > 0, "random order: expected a count of at least 1, got 0");
   half_ = std::max(1, (static_cast<int>(std::bit_width(count - 1)) + 1) / 2);
 }
 

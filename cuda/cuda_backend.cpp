@@ -32,7 +32,8 @@ std::vector<std::string> CudaBackend::devices() const {
 }
 
 void CudaBackend::require_no_recording(const char* what) const {
-  LONGHAND_CHECK(!stream_.recording(), "cuda: ", what, " is not possible while work is recorded");
+  LONGHAND_CHECK(!stream_.recording(), "cuda: ", what,
+                 " is not possible while a CUDA graph is recorded");
 }
 
 void CudaBackend::upload(void* device, const void* host, std::size_t bytes) {

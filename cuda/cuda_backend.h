@@ -43,7 +43,7 @@ class CudaBackend : public Backend {
   void require_no_recording(const char* what) const;
 
   DeviceFacts device_;
-  std::unique_ptr<MemorySource> own_memory_;  // source of the memory of uploads_ and products_
+  std::unique_ptr<MemorySource> own_memory_;  // uploads_ and products_ allocate from this source
   Stream stream_;
   Uploads uploads_;
   Products products_;

@@ -28,11 +28,12 @@ constexpr std::int64_t widest_line = 1024;
 struct DeltaTask {
   HeadsView q = {}, k = {}, v = {}, y = {}, error = {};
   HeadsView dy = {}, dq = {}, dk = {}, dv = {};
-  // gradient of beta_t w_t, where w_t is the saved error of token t: f32 [tokens, v_width] per key
-  // head
+  // f32 [tokens, v_width] per key head: the gradient of beta_t w_t, where w_t is the row of `error`
+  // for token t
   HeadsView du = {};
-  // Two results in turn, f32 [tokens, width] per key head: first the part of dk that comes from
-  // later tokens; then the terms of dc, a number per token from which ddecay is computed.
+  // f32 [tokens, width] per key head. DeltaLaterStep stores the part of dk that comes from later
+  // tokens. DeltaEarlierStep then overwrites each row by terms whose sum is dc_t, the number of
+  // token t from which ddecay is computed.
   HeadsView sums = {};
   const float *beta = nullptr, *decay = nullptr, *before = nullptr;
   float* after = nullptr;
@@ -84,8 +85,8 @@ struct DeltaBatch {
   __device__ float column(int array, int t, int line) const {
     return columns[(array * together + t) * lines + line];
   }
-  /// Copies x of the batch's tokens to the row array number `array`, multiplied by `factor` and, if
-  /// `by_beta` is true, by each token's beta.
+  /// Copies the rows of x for the batch's tokens to a row array. `array` is the index of the row
+  /// array. Each row is multiplied by `factor` and, if `by_beta` is true, by the token's beta.
   __device__ void stage_rows(int array, const HeadsView& x, int of_head, float factor,
                              bool by_beta = false) const {
     for (int i = static_cast<int>(threadIdx.x); i < count * stride; i += delta_threads) {
@@ -210,9 +211,9 @@ struct DeltaLaterStep {
 };
 
 /// Computes one row of the memory S, and from it dq, the remaining terms of dk, and the row's part
-/// of dc, the numbers whose running sums are ddecay. What a token writes to S contributes to what
-/// the token's own q reads. dc has no term for this, because the read and the write would
-/// contribute the same term with opposite signs.
+/// of dc_t, a number per token. ddecay_t is the sum of dc over token t and all later tokens. The
+/// query of a token also reads what the same token has written to S. This adds a term to dq and a
+/// term to dk, but none to dc_t, in which these two terms would cancel.
 struct DeltaEarlierStep {
   static constexpr bool reverse = false, remembers = false;
   static constexpr int row_arrays = 2, column_arrays = 2;

@@ -61,8 +61,8 @@ void by_tables(CudaBackend& backend, const EmbeddingBackward& op) {
   const std::int64_t vocabulary = op.dtable.tensor.rows();
   if (vocabulary == 0) return;
   const std::int64_t tiles = (n + small_tile - 1) / small_tile;
-  // If there are several chunks, each has at least four times as many rows as its table of sums.
-  // Their number is limited so that there are at most 2112 blocks, which suffice to fill a device.
+  // Two limits apply if there are several chunks. A chunk has on average at least four rows for
+  // each id of the vocabulary. The launch has at most 2112 blocks, which suffice to fill a device.
   const std::int64_t chunks =
       std::clamp<std::int64_t>(rows / std::max<std::int64_t>(32, 4 * vocabulary), 1,
                                std::max<std::int64_t>(1, 2112 / std::max<std::int64_t>(1, tiles)));
@@ -170,8 +170,8 @@ struct SortedRows {
   __device__ __forceinline__ std::int64_t count() const { return first[vocabulary]; }
 };
 
-/// The first of the `width` columns of this lane. A warp processes 32 such packs of columns of one
-/// piece (consecutive sorted rows), row after row.
+/// The first column of dy that this lane processes. A lane processes `width` adjacent columns, so a
+/// warp processes 32 * width adjacent columns.
 template <int width>
 __device__ __forceinline__ std::int64_t own_column() {
   return (std::int64_t{blockIdx.y} * warp_size + lane_index()) * width;

@@ -26,8 +26,9 @@ struct Grid {
 bool worth_launching(const Grid& grid, int threads, std::size_t shared_bytes);
 
 /// launch_kernel() enqueues a kernel on a stream of the device, and emulate_kernel() does the same
-/// in the emulator. `arguments` contains a pointer to each argument of the kernel. The `kernel` of
-/// emulate_kernel() is a function that contains copies of the arguments, and each thread calls it.
+/// in the emulator. launch_kernel() receives the address of the kernel and, in `arguments`, a
+/// pointer to each argument. emulate_kernel() receives a function without parameters that calls the
+/// kernel with copies of its arguments. Each emulated thread calls this function.
 void launch_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,
                    const void* kernel, void** arguments);
 void emulate_kernel(Stream& stream, const Grid& grid, int threads, std::size_t shared_bytes,

@@ -81,9 +81,9 @@ void run_loss(CudaBackend& backend, std::int64_t wanted, const LossResults& resu
          static_cast<const LossSums*>(parts.address()), static_cast<int>(blocks), results);
 }
 
-// A choice is a prediction of one of `classes` classes. Each row of logits contains the choices of
-// all groups (core/contract/loss.h). Below, i counts the choices of all rows. The logit of choice i
-// for class c is entry i * classes + c.
+// A choice selects one of `classes` classes and has one logit per class. Each row of the tensor
+// `logits` contains the logits of one choice per group (core/contract/loss.h). Below, choices are
+// numbered across all rows. The logit of choice i for class c is entry i * classes + c.
 
 template <class T>
 struct Choices {

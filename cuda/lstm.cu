@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(lstm_threads) lstm_backward_kernel(LstmTask ta
   const SegmentView at = task.segments[static_cast<int>(blockIdx.x)];
   const int head = static_cast<int>(blockIdx.y), n = task.n, own = static_cast<int>(threadIdx.x);
   const float* const u = task.u + std::int64_t{head} * 4 * n * n;
-  // `a` contains the gradient of a = x + U h (core/contract/lstm.h) for token t + 1, which is
-  // processed before token t.
+  // Tokens are processed from the last to the first. Before token t is processed, the array `a`
+  // contains the gradient of x_(t+1) + U h_t (core/contract/lstm.h), computed for token t + 1.
   float* const a = shared_memory<float>();
   float *const dc = a + 4 * n, *const dh = dc + n;
   for (int j = own; j < 5 * n; j += lstm_threads) a[j] = 0;

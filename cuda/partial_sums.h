@@ -20,8 +20,8 @@ class PartialSums {
   /// The memory in which blocks store the partial sums of result 0 or 1: f32 [parts, columns],
   /// initially undefined. Null if the result is not required.
   float* parts(int result) const;
-  /// Column j of each result is alpha times the sum of column j over all rows of partial sums.
-  /// Target::add of the result says whether this number replaces the old one or is added to it.
+  /// For each result, computes alpha times the sum of its rows of partial sums. The computed row
+  /// replaces the values of the result's tensor, or is added to them if Target::add is set.
   void combine(Stream& stream, double alpha) const;
 
  private:

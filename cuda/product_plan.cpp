@@ -23,8 +23,9 @@ bool on_16_bytes(const Tensor& x) {
   return reinterpret_cast<std::uintptr_t>(x.address()) % 16 == 0;
 }
 
-/// True if the bias has the alignment that fused epilogues require. `type` is the type of the
-/// result c. A bias of another type is first converted to new memory, which is always aligned.
+/// True if the bias will have the alignment that fused epilogues require. `type` is the type of the
+/// result c. A bias of another type is converted for the epilogue, and the converted copy is always
+/// aligned.
 bool fit_for_epilogue(const Tensor& bias, DType type) {
   return !bias || bias.dtype() != type || on_16_bytes(bias);
 }

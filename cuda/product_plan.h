@@ -57,8 +57,7 @@ struct ProductPlan {
 /// The type to which both operands are converted before they are multiplied.
 DType operand_type(const Matmul& op, Math math);
 /// Plan with a fused epilogue, or plain_plan() if cuBLASLt does not support this epilogue. A fused
-/// GELU is not used with Math::exact, because cuBLASLt computes it as the tanh approximation with
-/// the precision of the hardware.
+/// GELU is not used with Math::exact, because cuBLASLt uses the hardware's approximation of tanh.
 ProductPlan fused_plan(const Matmul& op, Math math);
 /// Plan without a fused epilogue: a kernel of our own applies the epilogue to the f32 product.
 ProductPlan plain_plan(const Matmul& op, Math math);

@@ -107,9 +107,9 @@ int alignment(const ProductOperands& x) {
   return 1 << std::countr_zero(bits);
 }
 
-/// Describes to cuBLASLt `count` matrices [rows, columns] that are stored one after another. We
-/// store matrices by rows, but cuBLASLt expects them by columns. The same memory is therefore
-/// described as transposed matrices [columns, rows].
+/// A cuBLASLt layout that describes `count` matrices [rows, columns], stored one after another. We
+/// store matrices by rows, but cuBLASLt expects them by columns. The layout therefore describes the
+/// same memory as transposed matrices [columns, rows].
 class Layout {
  public:
   Layout(DType type, std::int64_t rows, std::int64_t columns, std::int64_t count) {
@@ -170,8 +170,9 @@ class Prepared {
       require(lt.preference_set(preference, attribute, &value, sizeof value), "a preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
-    // cuBLASLt may split the sum over k into parts. The sums of the parts are then combined through
-    // the workspace. Combining them in place would make the order of addition vary.
+    // cuBLASLt may split the sum over k into parts. Only the schemes that combine the sums of the
+    // parts through the workspace are allowed. A third scheme combines these sums in the output
+    // matrix, and its order of addition varies.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
                                       CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));

@@ -34,11 +34,11 @@ __device__ __forceinline__ std::int64_t unturned_column(const Turn<T>& r, std::i
   return c + (in_heads / each + 1) * r.dims;
 }
 
-/// Each thread rotates `width` pairs (u, v) of one head, beginning with pair p, by the angle t of
-/// each pair:
+/// Each thread rotates `width` consecutive pairs of entries of one head. A pair (u, v) with the
+/// angle t becomes
 ///   u' = u cos t - v sin t;  v' = u sin t + v cos t.
-/// The entries u begin at entry p of the head, and the entries v at entry p + dims/2. If pairs are
-/// interleaved, u and v alternate from entry 2p on. Other threads copy columns without rotation.
+/// Pair p consists of the entries p and p + dims/2 of the head or, if pairs are interleaved, of the
+/// entries 2p and 2p + 1. Other threads copy columns without rotation.
 template <int width, class T>
 __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   const RowColumn item = row_column(thread_in_grid(), r.pairs + r.copies);
@@ -92,10 +92,11 @@ __global__ void __launch_bounds__(block_threads) rope(const Turn<T> r) {
   r.y.put(second, new_b);
 }
 
-/// Arguments of Rotate and RotateBackward (core/contract/rope.h). The heads are divided into
-/// `groups` groups, and the heads of a group share width / 2 angles. For each row of x, one thread
-/// per angle rotates all pairs of entries with this angle, and `copies` threads copy one column
-/// each that is outside the heads. Nothing is copied if y shares the memory of x.
+/// Arguments of Rotate and RotateBackward (core/contract/rope.h). A head has `width` columns, which
+/// form width / 2 pairs of entries. The heads are divided into `groups` groups. In each row of x,
+/// all heads of a group have the same width / 2 angles, one per pair. For each row, Rotate uses one
+/// thread per angle, which rotates all pairs with this angle, and `copies` threads, each of which
+/// copies one column outside the heads. Nothing is copied if y shares the memory of x.
 template <class T>
 struct Angles {
   const T *x, *dy;      // in the backward pass, x points to the output y

@@ -21,7 +21,7 @@ struct Systems {
   bool transpose, forward, unit;
 };
 
-constexpr int tile = 32;  // number of rows that are solved together, one per lane
+constexpr int tile = 32;  // number of rows in a tile; each lane of a warp processes one row
 constexpr int warps = block_threads / warp_size;
 constexpr int each = 8;              // number of columns of b that a warp solves
 constexpr int panel = warps * each;  // number of columns of b that a block solves

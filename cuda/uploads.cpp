@@ -13,7 +13,7 @@ Uploads::Uploads(Stream& compute, MemorySource& memory)
       pinned_(sections * section_size),
       staged_(static_cast<std::byte*>(memory.allocate(sections * section_size))) {
   LONGHAND_CHECK(staged_ != nullptr, "cuda memory is used up: cannot allocate ",
-                 sections * section_size, " bytes for copies");
+                 sections * section_size, " bytes for uploads");
 }
 
 Uploads::~Uploads() { memory_.release(staged_, sections * section_size); }

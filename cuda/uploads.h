@@ -12,8 +12,9 @@ namespace longhand::cuda {
 /// but the host does not wait for the stream. The bytes are first copied to a ring buffer in pinned
 /// host memory. The compute stream itself copies small uploads from this ring buffer to their
 /// destination. Large uploads are copied by a separate stream, while kernels run, to the same
-/// position of a ring buffer on the device. The compute stream then copies them to their
-/// destination, because earlier kernels may still use the memory there.
+/// position of a ring buffer on the device. From there, the compute stream copies them to their
+/// destination. The separate stream cannot write to the destination itself, because earlier kernels
+/// may still use this memory.
 class Uploads {
  public:
   Uploads(Stream& compute, MemorySource& memory);

@@ -11,8 +11,8 @@
 namespace longhand::nn {
 namespace {
 
-// Functions for the members that Batch and TokenRows have in common: `tokens`, `lengths` and
-// `filling`.
+// Batch and TokenRows both have the members `tokens`, `lengths` and `filling`. The following
+// templates accept either class and use only these members.
 
 void append_tokens(auto& to, std::span<const std::int32_t> sequence) {
   to.lengths.push_back(static_cast<std::int32_t>(sequence.size()));
@@ -33,9 +33,8 @@ void check_tokens(std::string_view name, const auto& rows) {
   LONGHAND_CHECK(sum == std::ssize(rows.tokens), "batch: ", name,
                  ": expected lengths that add up to ", rows.tokens.size(), " tokens, got ", sum);
   const std::int64_t last = rows.lengths.empty() ? 0 : rows.lengths.back();
-  LONGHAND_CHECK(rows.filling == 0 || rows.filling == last, "batch: ", name,
-                 ": expected a filling (number of padding tokens) of 0 or ", last,
-                 ", the length of the last sequence, got ", rows.filling);
+  LONGHAND_CHECK(rows.filling == 0 || rows.filling == last, "batch: ", name, ": expected 0 or ",
+                 last, " padding tokens (all tokens of the last sequence), got ", rows.filling);
 }
 
 void check_floats(std::string_view name, const Floats& floats) {
@@ -46,8 +45,8 @@ void check_floats(std::string_view name, const Floats& floats) {
                  floats.values.size());
 }
 
-/// Checks `count`, the number of entries of an array: it must be 0 or rows * each. Otherwise throws
-/// an Error that contains `name`, the name of the array.
+/// Throws an Error unless an array is empty or has `each` entries per row. `count` is the array's
+/// number of entries, and `name` is its name in the error message.
 void check_count(std::string_view name, std::int64_t count, std::int64_t rows, std::int64_t each) {
   LONGHAND_CHECK(count == 0 || (count % each == 0 && count / each == rows), "batch: ", name,
                  ": expected entries for ", rows, " rows (", each, " per row), got ", count,
@@ -79,7 +78,8 @@ void check(const Batch& batch) {
   check_tokens("tokens", batch);
   check_floats("features", batch.features);
   check_floats("values", batch.values);
-  LONGHAND_CHECK(batch.groups > 0, "batch: groups: expected at least 1, got ", batch.groups);
+  LONGHAND_CHECK(batch.groups > 0,
+                 "batch: groups (target classes per row): expected at least 1, got ", batch.groups);
   const std::int64_t rows = batch.rows();
   const auto check_rows = [&](std::string_view name, const Floats& floats) {
     LONGHAND_CHECK(floats.values.empty() || floats.shape.front() == rows, "batch: ", name,

@@ -50,8 +50,9 @@ struct Batch {
   std::vector<std::int32_t> lengths = {};
   // Position id of each token; empty: the position is the token's index within its sequence.
   std::vector<std::int32_t> positions = {};
-  std::vector<ReferencePair> reference = {};  // in ascending order of ReferencePair::row
-  Floats features = {};                       // [rows, ...]
+  /// Pairs of tokens, in ascending order of ReferencePair::row.
+  std::vector<ReferencePair> reference = {};
+  Floats features = {};  // [rows, ...]
   /// Further inputs by name. Float inputs may have any number of rows. In a batch with `tokens`,
   /// each named token input has one sequence for each sequence of `tokens`. The lengths of the two
   /// sequences may differ, and the sequence of the named input may be empty.
@@ -91,11 +92,12 @@ struct Batch {
 /// that names the member.
 void check(const Batch& batch);
 
-/// Makes batch `place` of step `step`. The result depends only on these two numbers, not on
-/// threads, earlier calls or ranks. Steps count from 1, the batches of a step from 0.
+/// A function that makes one batch of a training step. `step` counts from 1, and `place` is the
+/// index of the batch within the step. The result depends only on these two numbers, not on
+/// threads, earlier calls or ranks.
 using BatchSource = std::function<Batch(std::int64_t step, std::int64_t place)>;
-/// Returns a source that makes each batch by calling `draw` with random numbers that depend only on
-/// the seed, the step and the place.
+/// Returns a source that makes each batch by calling `draw` with random numbers. These depend only
+/// on the seed, the training step and the index of the batch within the step.
 BatchSource drawn_batches(std::uint64_t seed, std::function<Batch(Rng&)> draw);
 
 }  // namespace longhand::nn

@@ -15,7 +15,8 @@ void check(const Examples& examples) {
                  "examples: expected ", examples.count(), " targets, got ",
                  examples.targets.size());
   LONGHAND_CHECK(!examples.values || examples.values->count() == examples.count(),
-                 "examples: expected values of ", examples.count(), " rows, got ",
+                 "examples: values: expected ", examples.count(),
+                 " rows, one for each example, got the shape ",
                  examples.values ? examples.values->shape() : Shape());
 }
 
@@ -52,8 +53,8 @@ Batch Examples::batch(std::int64_t first, std::int64_t count) const {
 std::pair<Examples, Examples> Examples::split(double share, std::uint64_t seed) const {
   check(*this);
   require_some(*this);
-  LONGHAND_CHECK(share >= 0 && share <= 1,
-                 "examples: expected a share of the examples from 0 to 1, got ", share);
+  LONGHAND_CHECK(share >= 0 && share <= 1, "examples: split: expected a share from 0 to 1, got ",
+                 share);
   const auto part = [&](std::int64_t first, std::int64_t end) {
     const RandomOrder order(static_cast<std::uint64_t>(count()), seed, Purpose::split, 0);
     std::vector<std::int64_t> rows;

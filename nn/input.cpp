@@ -25,9 +25,9 @@ std::int64_t largest(std::span<const std::int32_t> totals) {
   return totals.empty() ? 0 : *std::ranges::max_element(totals);
 }
 
-/// Returns the contents of Input::reference: for each pair of tokens, the row of the first token
-/// and the position of the second, to which the first should attend. `places` contains the index of
-/// each row's token within its sequence.
+/// Returns the contents of Input::reference: ReferencePair::row and ReferencePair::position of each
+/// pair. `places` contains the index of each row's token within its sequence. It is used to check
+/// that no token should attend to a later token.
 std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
                                   std::span<const std::int32_t> places) {
   std::vector<std::int32_t> numbers;
@@ -35,7 +35,7 @@ std::vector<std::int32_t> in_rows(std::span<const ReferencePair> reference,
   for (const ReferencePair& pair : reference) {
     LONGHAND_CHECK(
         pair.row >= before && pair.row < std::ssize(places),
-        "input: expected reference pairs in ascending order of their rows, with rows below ",
+        "input: reference: expected (row, position) pairs sorted by row, with rows below ",
         places.size(), ", got row ", pair.row, " after row ", before);
     before = pair.row;
     const std::int32_t own = places[static_cast<std::size_t>(pair.row)];
@@ -88,8 +88,8 @@ auto& named(Inputs& inputs, std::string_view name, std::string_view kind) {
     if (key == name) return value;
     names += (names.empty() ? "" : ", ") + key;
   }
-  fail("batch: expected an input of ", kind, " named ", name, ", got ",
-       names.empty() ? "none" : "only " + names);
+  fail("batch: no input of ", kind, " has the name ", name,
+       "; existing names: ", names.empty() ? "none" : names);
 }
 
 }  // namespace

@@ -47,7 +47,8 @@ class Model {
   /// only tensors of the batch and of the parameters, and the same operations for all batches of
   /// one shape.
   virtual Loss loss(const PlacedBatch& batch) = 0;
-  /// The loss of a batch on the host. `value.value().item()` is the loss as a number.
+  /// Copies a batch from the host to the backend, calls prepare() and returns the result of loss().
+  /// With this result, `value.value().item()` is the loss as a number.
   Loss loss_of(const Batch& batch) {
     const PlacedBatch placed = place(backend(), batch, parameters().type());
     prepare(placed.input.longest);
@@ -58,7 +59,8 @@ class Model {
   /// steps are not recorded for replay.
   virtual bool repeats() const { return true; }
   /// True if steps can be recorded and replayed: repeats() is true, the backend supports recording
-  /// and does not check scores, and neither the model nor the backend has an observer.
+  /// and does not check attention scores for NaN and infinity (BackendOptions::checked), and
+  /// neither the model nor the backend has an observer.
   bool recordable() const {
     const Backend& on = backend();
     return on.repeats() && repeats() && !watch && !on.observer && !on.options().checked;

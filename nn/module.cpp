@@ -11,9 +11,9 @@
 namespace longhand::nn {
 namespace {
 
-/// The number of the random stream from which the parameter with this name is initialized. It is
-/// the FNV-1a hash of the name, folded to 56 bits. A random stream (core/rng.h) is selected by a
-/// step number of 56 bits; for initial values, the hash is used in place of the step number.
+/// Returns the number of the random stream for the initial values of the parameter with this name.
+/// The number is the FNV-1a hash of the name, folded to 56 bits. It is passed to Rng (core/rng.h)
+/// as the argument `step`, which has 56 bits.
 std::uint64_t stream_of(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) {
@@ -55,8 +55,9 @@ void Parameter::learn_only(std::vector<Rows> rows) const {
 
 void Parameter::require_columns(const Var& x, std::int64_t columns) const {
   const Shape& shape = x.shape();
-  LONGHAND_CHECK(shape.rank() > 0 && shape[-1] == columns, "layer ", layer(), ": expected rows of ",
-                 columns, " numbers, got ", shape);
+  LONGHAND_CHECK(shape.rank() > 0 && shape[-1] == columns, "layer ", layer(),
+                 ": expected an input with the last dimension ", columns, ", got the shape ",
+                 shape);
 }
 
 std::int64_t Parameter::learning() const {

@@ -36,7 +36,7 @@ class Parameter {
   Parameter() = default;
 
   explicit operator bool() const { return state_ != nullptr; }
-  operator const Var&() const { return var(); }  // NOLINT: layers pass a Parameter to ops
+  operator const Var&() const { return var(); }  // NOLINT: implicit, so that ops accept Parameters
   const Var& var() const;                        // empty for a default-constructed Parameter
   const std::string& name() const { return state_->name; }
   const Tensor& value() const { return state_->var.value(); }
@@ -75,9 +75,10 @@ class Parameter {
 };
 
 /// A named tensor that is saved with the parameters but has no gradient, such as a running mean. In
-/// training, a forward pass only proposes the next value. The optimizer's step assigns it under the
-/// same condition as the new parameters: the step was not interrupted, and its numbers are finite.
-/// Copies of this object refer to the same buffer.
+/// training, a forward pass only proposes the next value. Optimizer::step() assigns this value when
+/// it updates the parameters. If the training step is interrupted before then, or if a loss or the
+/// norm of the gradients is not finite, neither parameters nor buffers change. Copies of this
+/// object refer to the same buffer.
 class Buffer {
  public:
   Buffer() = default;
@@ -90,8 +91,9 @@ class Buffer {
   const Tensor& latest() const { return state_->next ? state_->next : state_->value; }
   void propose(const Tensor& next) const { state_->next = next; }
   void drop_proposed() const { state_->next = {}; }
-  /// If a value was proposed (see propose()), assigns it. Assigns nothing if `factor`, a tensor of
-  /// one number, is 0.
+  /// Assigns the proposed value, if any, unless `factor` is 0. `factor` is a tensor [1] that
+  /// contains the optimizer's factor for clipping gradients. It is 0 if the norm of the gradients
+  /// or a loss is not finite (GlobalNorm in core/contract/optimizer.h).
   void assign_proposed(const Tensor& factor) const;
 
  private:
@@ -122,9 +124,9 @@ class Parameters {
 
   /// Adds a parameter. Its initial values depend only on the seed, the name, the shape and
   /// `initial`. They do not depend on the model's other options, on the backend or on the number of
-  /// threads. For this purpose, the name that the parameter had in version 0.1 is used
-  /// (nn/released_names.h). With `learns_beside_bf16`, a matrix has type() and can be trained even
-  /// if the model's other matrices are bf16.
+  /// threads. A parameter that had another name in version 0.1 is initialized as if it still had
+  /// that name (nn/released_names.h). With `learns_beside_bf16`, a matrix has type() and can be
+  /// trained even if the model's other matrices are bf16.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 

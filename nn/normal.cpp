@@ -40,9 +40,10 @@ struct Point {
 
 /// The cosine and sine of the angle 2 pi turn. `turn` is in [0, 1].
 Point on_circle(float turn) {
-  // `quarter` is 4 * turn, rounded to the nearest integer (0 .. 4). A fraction of exactly one half
-  // may be rounded up or down.
-  // NOLINTNEXTLINE: lround would be a function call.
+  // `quarter` is 4 * turn, rounded to the nearest integer (0 .. 4). At a fraction of about one
+  // half, a rounding error may select the other neighbour. The remaining angle is then still about
+  // pi / 4 or -pi / 4.
+  // NOLINTNEXTLINE: lround is avoided because it would be a function call.
   const auto quarter = static_cast<std::int32_t>(4.0f * turn + 0.5f);
   // The angle that remains after `quarter` quarter turns, from -pi / 4 to pi / 4.
   const float t = 6.28318531f * (turn - 0.25f * static_cast<float>(quarter));

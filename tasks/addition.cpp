@@ -24,9 +24,9 @@ class Addition final : public CharacterTask {
         operands_(operands),
         pad_(pad) {}
 
-  /// Couplings (position ids) are the places of digits, counted from 1. The sum of up to 64 numbers
-  /// has at most two digits more than the longest number, and the end of a sample counts as one
-  /// more digit. Every coupling is less than the returned number.
+  /// An exclusive upper bound of the couplings (position ids), which count the digits of each
+  /// number from 1. The sum of up to 64 numbers has at most digits_.most + 2 digits, and the line
+  /// break after the sum counts as one more digit. So digits_.most + 3 is the largest coupling.
   std::int64_t coupled_positions() const override { return digits_.most + 4; }
 
  private:

@@ -32,19 +32,23 @@ std::optional<std::int32_t> index_in(const Json& json) {
   return static_cast<std::int32_t>(json.integer());
 }
 
-/// The labels of a record. Throws an Error unless they are ascending.
+/// Parses the member `labels` of a record. Throws an Error if it is malformed, or if its entries
+/// are not in ascending order of token index and label number.
 std::vector<RecordMarks::Label> labels_of(const Json& labels, std::string_view source) {
-  LONGHAND_CHECK(labels.is_array() && !labels.empty(), source,
-                 R"(: "labels": expected [[i, "label"], ...])");
+  LONGHAND_CHECK(
+      labels.is_array() && !labels.empty(), source,
+      R"(: "labels": expected a non-empty list of [i, "label"], where i is a token's index)");
   std::vector<RecordMarks::Label> all;
   for (const Json& one : labels.elements()) {
     const std::size_t size = one.is_array() ? one.size() : 0;
     const bool is_label = (size == 2 || size == 3) && one[size - 1].is_string();
     const auto token = is_label ? index_in(one[std::size_t{0}]) : std::nullopt;
     const auto group = size == 3 && is_label ? index_in(one[std::size_t{1}]) : 0;
-    LONGHAND_CHECK(token && group && *group < most_labels, source,
-                   R"(: "labels": expected [i, "label"], or [i, g, "label"] with g below )",
-                   most_labels, ", got ", one.dump());
+    LONGHAND_CHECK(
+        token && group && *group < most_labels, source,
+        R"(: "labels": expected [i, "label"] or [i, g, "label"], where i is a token's index )"
+        "and g a label number below ",
+        most_labels, ", got ", one.dump());
     const std::string& label = one[size - 1].string();
     LONGHAND_CHECK(!label.empty() && label.find(' ') == std::string::npos, source,
                    R"(: "labels": expected labels without spaces, got )", one.dump());

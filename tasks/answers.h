@@ -24,8 +24,9 @@ struct RecordMarks {
     std::int32_t token = 0, group = 0;
     std::string text;
   };
-  /// {"labels": [[i, "label"], ...]}: the right label of token i of the prompt, in ascending order.
-  /// If a token has several labels, [i, g, "label"] is label number g of token i.
+  /// {"labels": [[i, "label"], ...]}: "label" is the right label of token i of the prompt. If a
+  /// token has several labels, [i, g, "label"] is its label number g, counted from 0. Entries are
+  /// in ascending order of i, then of g.
   std::optional<std::vector<Label>> labels;
 };
 

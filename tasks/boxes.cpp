@@ -83,11 +83,11 @@ class Boxes final : public Task {
     return sample;
   }
 
-  /// `exact`: share of answers in which all tokens are right, including the end token. Decoding
-  /// stops after as many tokens as the right answer has, so a longer answer has a wrong end token.
-  /// `exact` is also reported for samples of similar depth (see Story) and, if samples differ in
-  /// their number of operations, for samples with a similar number. `tokens`: share of right
-  /// tokens.
+  /// `exact`: share of answers in which all tokens are right, including the end token. A model
+  /// predicts as many tokens as the right answer has. If its own answer would be longer, the last
+  /// of these tokens is not the end token, so the answer is wrong. `exact` is also reported for
+  /// each class of depths (see Story) and, if samples differ in their number of operations, for
+  /// each class of these numbers (see class_of()). `tokens`: share of right tokens.
   void score(const Sample& sample, std::span<const std::int32_t> said,
              Tally& tally) const override {
     const std::int64_t right = count_right(sample, said);
@@ -230,9 +230,9 @@ class Boxes final : public Task {
     return static_cast<std::size_t>(sample.tokens[i] - vocabulary_.at(" A"));
   }
 
-  /// The class of a depth, such as "4-7" for the depth 5. A class contains all depths with the same
-  /// number of binary digits, L. Its last depth is 2^L - 1, the largest that a model with L layers
-  /// can reach.
+  /// The class of a depth or of a number of operations, such as "4-7" for 5. A class contains all
+  /// numbers with the same count of binary digits, L. The last number of the class is 2^L - 1. This
+  /// is the largest depth that a model with L layers can reach.
   static std::string class_of(int number) {
     const int digits = std::bit_width(static_cast<unsigned>(number));
     const int last = (1 << digits) - 1;

@@ -195,8 +195,9 @@ class Replay {
   const BoxesContents& finish() const {
     std::size_t total = 0;
     for (const auto& [box, items] : contents_) total += items.size();
-    LONGHAND_CHECK(total == inside_.size() && total + left_ == entered_, "the boxes hold ", total,
-                   " objects, but ", entered_, " were put in and ", left_, " taken out");
+    LONGHAND_CHECK(total == inside_.size() && total + left_ == entered_,
+                   "wrong number of objects: the boxes hold ", total, ", but ", entered_,
+                   " were put in (including the initial objects) and ", left_, " were taken out");
     return contents_;
   }
 

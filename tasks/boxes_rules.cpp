@@ -24,8 +24,9 @@ constexpr std::string_view object_words[] = {
     "tissue",     "pot",      "brick",    "bell"};
 static_assert(std::size(object_words) == 100);
 
-/// Returns the value of an option. The first choice must be `version`. If the user selects this
-/// choice, the result is `otherwise`, the default of the selected version of the task.
+/// Reads an option whose first choice is `version`. The other choices stand for the values of T, in
+/// their order. The choice `version` stands for `otherwise`, which must be the default of the
+/// task's version (default or advanced).
 template <class T>
 T choice_or(const OptionValues& options, std::string_view name,
             std::initializer_list<std::string_view> choices, T otherwise) {
@@ -103,14 +104,18 @@ std::int64_t BoxesRules::longest_prompt() const {
   // L,".
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // Sentences that describe an operation on k objects have one of three lengths:
+  // A sentence that describes an operation has one of four forms, where k is the number of its
+  // objects:
   //   "Move the contents of Box A to Box B." has 10 tokens;
-  //   "Put the x and the y into Box A." has 3k + 4 tokens, as has a sentence with "Remove";
+  //   "Put the x and the y into Box A." has 3k + 4 tokens;
+  //   "Remove the x and the y from Box A." has 3k + 4 tokens;
   //   "Move the x and the y from Box A to Box B." has 3k + 7 tokens.
-  // In the third form, which only the version `default` uses, another object remains in Box A.
-  // Therefore k is at most most_items - 1, and this form has at most 3 * most_items + 4 tokens.
-  // `named` is the maximum k of the second form. It is most_items - 1 if the number of occupied
-  // boxes must not change: the box then contains another object before a put or after a removal.
+  // Only the version `default` uses the last form, and another object then remains in Box A. In
+  // this form, k is therefore at most most_items - 1, so the sentence is not longer than the
+  // sentence that puts most_items objects into a box.
+  // `named` is the maximum k of a put and of a removal. If the number of occupied boxes must not
+  // change, the box of a put must already contain an object, and a removal must leave one. `named`
+  // is then most_items - 1.
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

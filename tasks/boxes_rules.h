@@ -30,8 +30,10 @@ struct BoxesRules {
   bool advanced = false;
   int boxes = 7;
   int objects = 100;
-  int most_items = 3;   // maximum number of objects in a box
-  int operations = 32;  // number of operations if `length` is fixed, otherwise their maximum number
+  int most_items = 3;  // maximum number of objects in a box
+  // Number of operations of every sample if `length` is Length::fixed. Otherwise, each sample has a
+  // random number of operations, and this is the maximum.
+  int operations = 32;
   Length length = Length::fixed;
   Occupied occupied = Occupied::any;
   // true: each non-empty box initially contains one object; false: a Poisson(2) number of objects,

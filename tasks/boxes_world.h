@@ -19,8 +19,9 @@ struct BoxesOperation {
 /// The contents of all boxes, and random operations on them.
 class BoxesWorld {
  public:
-  /// Draws the initial contents of the boxes. rules.split selects training contents, test contents
-  /// or any contents.
+  /// Draws the initial contents of the boxes. A hash of the contents determines whether they belong
+  /// to the training set or to the test set. rules.split selects the set from which contents are
+  /// drawn, or both sets.
   BoxesWorld(const BoxesRules& rules, Rng& rng);
 
   /// Draws and applies an operation. By default, as in Kim and Schuster 2023, the kind, the boxes

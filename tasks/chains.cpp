@@ -57,8 +57,8 @@ class Chains final : public Task {
           static_cast<std::int32_t>(rng.below(static_cast<std::uint32_t>(size_))));
     }
     for (std::int64_t block = 1; block < blocks_; ++block) {
-      // Each block after the first contains one reference to each position of the previous block. A
-      // reference to position p is the token size_ + p.
+      // Each block after the first contains one reference to each position of the previous block.
+      // The tokens 0 to size_ - 1 are values, and token size_ + p is a reference to position p.
       std::iota(order.begin(), order.end(), block * size_);
       rng.shuffle(order.begin(), order.end());
       sample.tokens.insert(sample.tokens.end(), order.begin(), order.end());
@@ -110,8 +110,8 @@ class Chains final : public Task {
     return rows;
   }
 
-  /// The answer contains the chain of every token: the token, the tokens to which references lead
-  /// from there, and finally a value. Chains are separated by "; ".
+  /// The answer contains the chain of every token: the token itself, the token to which it refers,
+  /// and so on until a value. Chains are separated by "; ".
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::string chains;
     for (std::int64_t i = 0; i < longest(); ++i) {

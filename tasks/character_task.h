@@ -55,8 +55,8 @@ class CharacterTask : public Task {
   virtual std::size_t answer_in(std::string_view sample) const;
 
   /// coupled() and places_of_digits() compute Task::couplings() and Task::digit_places() of a text,
-  /// with one number per character. The text may include its end. The result is empty if the task
-  /// does not define such numbers.
+  /// with one number per character. The text may contain the line break at the end of a sample. The
+  /// result is empty if the task does not define such numbers.
   virtual std::vector<std::int32_t> coupled(std::string_view) const { return {}; }
   virtual std::vector<std::int32_t> places_of_digits(std::string_view) const { return {}; }
 

@@ -10,9 +10,9 @@ namespace {
 // The tokens w, r, i, 0 and 1, in the order of the vocabulary.
 enum Token : std::int32_t { write, read, ignore, zero, one };
 
-/// Executes the instructions of a sample. `stored` must be 0 and is set to the final bit of the
-/// register, '0' or '1'. If no bit was written, it remains 0. Returns a description of what is
-/// wrong, or an empty text if nothing is wrong.
+/// Executes the instructions of a sample. Each write sets `stored` to its bit, as the character '0'
+/// or '1'. Before the call, `stored` must be the null character, which means that no bit was
+/// written. Returns a description of what is wrong, or an empty text if nothing is wrong.
 std::string run_register(std::string_view instructions, char& stored) {
   for (std::size_t at = 0; at < instructions.size(); at += 2) {
     const std::string where = text("instruction ", at / 2 + 1, ": ");

@@ -167,8 +167,8 @@ std::vector<std::int32_t> Framing::tokens_of(std::string_view characters) const 
   std::vector<std::int32_t> tokens;
   for (const char c : characters) {
     tokens.push_back(tokens_[static_cast<unsigned char>(c)]);
-    LONGHAND_CHECK(tokens.back() >= 0, "text: no token fits at character ", tokens.size(), ": ",
-                   quote(characters.substr(tokens.size() - 1, 12)));
+    LONGHAND_CHECK(tokens.back() >= 0, "text: no token of the vocabulary matches at character ",
+                   tokens.size(), ": ", quote(characters.substr(tokens.size() - 1, 12)));
   }
   return tokens;
 }

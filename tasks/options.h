@@ -18,9 +18,9 @@ struct TaskOption {
   std::string flag = {};  // a second name of the flag, such as `tokenizer`; empty: none
 };
 
-/// The values of a task's options, which are initially the defaults. Values are stored as text. A
-/// function that reads an option has arguments that state which values are valid. If the value is
-/// invalid, it throws a one-line Error that names the task and the option.
+/// The values of a task's options, which are initially the defaults. Values are stored as text. The
+/// arguments of integer(), number() and choice() state which values are valid. For any other value,
+/// these functions throw a one-line Error that names the task and the option.
 class OptionValues {
  public:
   OptionValues(std::string task, std::vector<TaskOption> options);

@@ -67,12 +67,13 @@ OwnSettings::OwnSettings(const OptionValues& options)
       labels.emplace_back(label);
     });
     LONGHAND_CHECK(class_of.size() == labels.size(),
-                   "task files: option labels: expected different labels, got ",
+                   "task files: option labels: expected labels without duplicates, got ",
                    quote(options.text("labels")));
-    LONGHAND_CHECK(labels.empty() || counts_tokens(),
-                   "task files: option labels: expected --tokenizer characters, spaces or bytes "
-                   "without a template, got ",
-                   tokenizer);
+    LONGHAND_CHECK(
+        labels.empty() || counts_tokens(),
+        "task files: option labels: expected --tokenizer characters, spaces or bytes, and "
+        "no chat template, got --tokenizer ",
+        tokenizer, " and the template ", quote(chat_template));
   }
   predictions = std::max<std::int64_t>(1, options.integer("predictions", 0, most_labels));
   LONGHAND_CHECK(chat_template == "none" || !learns_tokens(tokenizer),
@@ -173,8 +174,8 @@ void OwnRecords::check_tokens(const Sample& sample, const std::string& place) co
   LONGHAND_CHECK(length > 0, place, ": expected a prompt of at least one token, got none");
   LONGHAND_CHECK(length <= longest_record, place, ": expected at most ", longest_record,
                  " tokens, got ", length);
-  LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, place, ": expected tokens below ", size_,
-                 ", got ", std::ranges::max(sample.tokens));
+  LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, place, ": expected token ids below ",
+                 size_, ", got ", std::ranges::max(sample.tokens));
 }
 
 Sample OwnRecords::labelled(const Answer& record, const RecordMarks& marks,
@@ -187,8 +188,8 @@ Sample OwnRecords::labelled(const Answer& record, const RecordMarks& marks,
   const std::int64_t groups = settings_.predictions;
   sample.targets.assign(static_cast<std::size_t>(length * groups), Sample::not_counted);
   for (const RecordMarks::Label& label : *marks.labels) {
-    LONGHAND_CHECK(label.token < length, place, ": \"labels\": expected indices below ", length,
-                   ", the tokens of the prompt, got ", label.token);
+    LONGHAND_CHECK(label.token < length, place, ": \"labels\": expected token indices below ",
+                   length, ", the number of tokens of the prompt, got ", label.token);
     LONGHAND_CHECK(label.group < groups, place, ": \"labels\": expected label numbers below ",
                    groups, ", the number of labels per token, got ", label.group);
     const auto found = settings_.class_of.find(label.text);
@@ -201,7 +202,7 @@ Sample OwnRecords::labelled(const Answer& record, const RecordMarks& marks,
   std::map<std::int32_t, std::set<std::int32_t>> rows;
   for (const auto& [i, j] : marks.pairs) {
     LONGHAND_CHECK(i < length, place, ": \"pairs\": expected numbers below ", length,
-                   ", the tokens of the prompt, got ", i);
+                   ", the number of tokens of the prompt, got ", i);
     rows[i].insert(j);
   }
   sample.stated = reference_of(rows);
@@ -213,9 +214,9 @@ std::vector<ReferenceRow> OwnRecords::rows_of(const RecordMarks& marks, std::int
                                               const std::string& place) const {
   if (marks.pairs.empty()) return {};
   LONGHAND_CHECK(settings_.counts_tokens(), place,
-                 ": \"pairs\": expected --tokenizer characters, spaces or bytes without a chat "
+                 ": \"pairs\": expected --tokenizer characters, spaces or bytes, and no chat "
                  "template, got --tokenizer ",
-                 settings_.tokenizer);
+                 settings_.tokenizer, " and the template ", quote(settings_.chat_template));
   const auto token_of = [&](std::int64_t i) {
     return static_cast<std::int32_t>(i < prompt ? i : i - prompt + begin);
   };

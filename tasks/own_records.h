@@ -34,16 +34,19 @@ struct OwnSettings {
   explicit OwnSettings(const OptionValues& options);
 
   bool has_template() const { return chat_template != "none"; }
-  /// True if records may refer to tokens by index, because the tokens of prompt and answer do not
+  /// True if records may refer to tokens by index. This requires that every character, word or byte
+  /// is a token, without a chat template. In all other cases, the tokens of prompt and answer may
   /// depend on the text around them.
   bool counts_tokens() const;
 
   std::vector<TaskFile> files;  // the first is the training file
   std::string tokenizer, chat_template;
   std::string between, after;  // `between` separates prompt and answer; `after` ends an answer
-  std::string part;            // what to read: the name of a file, or held_out_name
-  double held_out = 0;         // held-out share of the training file, at its end
-  std::int64_t longest = 0;    // maximum number of tokens of a training sample; 0: unknown
+  // The part of the data to read: the name of a file (TaskFile::name), or held_out_name for the end
+  // of the training file.
+  std::string part;
+  double held_out = 0;       // held-out share of the training file, at its end
+  std::int64_t longest = 0;  // maximum number of tokens of a training sample; 0: unknown
   /// The labels that tokens may have, in the order of their classes. Empty: the task has answers
   /// instead of labels.
   std::vector<std::string> labels;
@@ -65,8 +68,8 @@ class OwnRecords {
   Sample sample_at(std::uint64_t number) const;
 
  private:
-  /// Returns the tokens that `encode` returns. If `encode` throws an Error, the record's place is
-  /// put before its message.
+  /// Returns the result of `encode`. If `encode` throws an Error, this function throws an Error
+  /// with the same message after `place`, the file and line of the record.
   std::vector<std::int32_t> encoded(const std::string& place,
                                     const std::function<std::vector<std::int32_t>()>& encode) const;
   std::vector<std::int32_t> prompt_tokens(const Answer& record, const std::string& place) const;

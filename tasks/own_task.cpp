@@ -188,8 +188,9 @@ class OwnTask final : public Task {
     }
   }
 
-  /// Calls `body` for every sample that begins with `prompt`. This text may also contain the
-  /// beginning of the answer. `body` receives the tokens of the sample after `prompt`.
+  /// `prompt` is a complete prompt or, to continue an answer, a prompt and the beginning of its
+  /// answer. Calls `body` for every sample that begins with this text. `body` receives the tokens
+  /// of the answer, or of the rest of the answer, with the answer's end.
   void for_answers(std::string_view prompt,
                    const std::function<void(std::span<const std::int32_t>)>& body) const {
     if (has_labels()) return;
@@ -267,9 +268,9 @@ class TokenList {
       LONGHAND_CHECK(token.size() <= longest_word, place, ": expected words of at most ",
                      longest_word, " bytes, got a word of ", token.size(), " bytes");
       bytes_ += escaped(token).size() + (of_words_ ? 2 : 0);
-      LONGHAND_CHECK(bytes_ <= largest_token_list, place, ": expected different tokens of at most ",
-                     largest_token_list,
-                     " bytes in total; --tokenizer bytes needs no list of tokens");
+      LONGHAND_CHECK(bytes_ <= largest_token_list, place,
+                     ": too many different tokens: expected a list of tokens of at most ",
+                     largest_token_list, " bytes; --tokenizer bytes needs no list");
       found_.emplace(token);
     });
   }
@@ -359,8 +360,8 @@ void complete_labels(OptionValues& values, const std::vector<TaskFile>& files) {
     list += (list.empty() ? "" : escaped(" ")) + escaped(label);
   }
   LONGHAND_CHECK(list.size() <= largest_token_list, files.front().path.string(),
-                 ": expected different labels of at most ", largest_token_list, " bytes, got ",
-                 list.size(), " bytes");
+                 ": too many different labels: expected a list of labels of at most ",
+                 largest_token_list, " bytes, got ", list.size(), " bytes");
   values.set("labels", list);
   if (values.text("predictions") == "0") values.set("predictions", std::to_string(predictions));
 }

@@ -139,8 +139,9 @@ class Recall final : public Task {
     return answer;
   }
 
-  /// The answer must contain an entry, the index and the value of a key, for each key. If a key
-  /// occurs several times after the table, the entry may name any of these places.
+  /// For each key, the answer must contain an entry INDEX:VALUE. INDEX is the place of the key
+  /// after the table, and VALUE is the key's value. If a key occurs several times after the table,
+  /// INDEX may be any of these places.
   std::optional<std::string> check(std::string_view prompt, std::string_view answer,
                                    int) const override {
     Prompt read;
@@ -242,7 +243,7 @@ class Recall final : public Task {
                   tokens_.most, ", got ", length);
     }
     const auto table = static_cast<std::size_t>(2 * pairs_of(length) * repeats_);
-    std::map<std::int32_t, std::size_t> owners;  // index of the token of each value
+    std::map<std::int32_t, std::size_t> owners;  // for each value, its index in the prompt
     for (std::size_t i = 0; i < table; i += 2) {
       const std::int32_t key = tokens[i], value = tokens[i + 1];
       if (key < 1 || key >= first_value_) {

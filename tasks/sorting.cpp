@@ -17,6 +17,8 @@ enum class Kind : std::size_t { sort, successor, count, fill };
 constexpr std::array<std::string_view, 4> kind_names{"sort", "successor", "count", "fill"};
 
 constexpr std::int64_t most_numbers = 1000;
+// maximum number of random inputs that are drawn to find one for the hint
+constexpr int most_tries = 1000;
 
 WordVocabulary make_vocabulary(std::int64_t largest) {
   std::vector<std::string> texts;
@@ -223,8 +225,10 @@ class Sorting final : public Task {
   Numbers successor(Rng& rng, Numbers& tokens) const {
     for (int tries = 0;; ++tries) {
       LONGHAND_CHECK(
-          tries < 1000,
-          "task sorting: option hint: none of the drawn inputs has a number with a successor");
+          tries < most_tries,
+          "task sorting: option hint: expected inputs with at least two different numbers, because "
+          "the successor hint asks for the next greater number, got no such input in ",
+          most_tries, " tries");
       tokens = draw_input(rng);
       if (std::ranges::any_of(tokens, [&](std::int32_t a) { return follower(tokens, a) != 0; })) {
         break;

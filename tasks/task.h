@@ -166,9 +166,9 @@ struct TaskKind {
   /// Further distributions, which depend on the options and follow `distributions`. Null: there are
   /// none.
   std::function<std::vector<Distribution>(const OptionValues&)> further = {};
-  /// Replaces option values that stand for contents of files by these contents. For example, an
-  /// empty list of tokens stands for the tokens of the files. The options then describe the model
-  /// without the files. Null: no option has such values.
+  /// Sets options to values that are computed from the files of the task. For example, if the
+  /// option for the list of tokens is empty, it is set to the tokens that occur in the files. The
+  /// options then describe the model without the files. Null: no option is computed from files.
   std::function<void(OptionValues&)> complete = {};
 
   OptionValues defaults() const { return {name, options}; }
@@ -182,8 +182,7 @@ struct TaskKind {
 std::span<const TaskKind> all_tasks();
 const TaskKind& task_kind(std::string_view name);  // throws an Error if there is no such kind
 
-/// The task that the user named: a kind of task, and the files if the user named files instead of a
-/// kind.
+/// The task that the user named. If the user named a folder or list of files, `kind` is own_task().
 struct NamedTask {
   const TaskKind& kind;
   std::string files = {};  // folder or list that the user named; empty: the user named a kind

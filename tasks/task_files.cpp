@@ -23,7 +23,8 @@ std::string name_of(const fs::path& path) {
   return name;
 }
 
-/// The length of the number at the beginning of a text, and this number without leading zeros.
+/// Finds the number at the beginning of a text. Returns the length of the number, including its
+/// leading zeros, and its digits without them.
 std::pair<std::size_t, std::string_view> leading_number(std::string_view text) {
   const std::size_t size =
       static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin());
@@ -60,7 +61,7 @@ std::vector<TaskFile> files_in(const fs::path& folder) {
                    " *.jsonl files");
   }
   LONGHAND_CHECK(!files.empty(), folder.string(),
-                 ": expected *.jsonl files, including train.jsonl, got no such file");
+                 ": expected *.jsonl files, including train.jsonl, got no *.jsonl file");
   std::ranges::sort(files,
                     [](const TaskFile& a, const TaskFile& b) { return precedes(a.name, b.name); });
   return files;

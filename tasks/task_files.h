@@ -7,7 +7,8 @@
 
 namespace longhand::tasks {
 
-/// A JSONL file of a task. `name` is the name of its samples, such as `train` or `len-20`.
+/// A JSONL file with the samples of one distribution of a task. `name` is the name of the
+/// distribution, such as `train` or `len-20`.
 struct TaskFile {
   std::string name;
   std::filesystem::path path;
@@ -17,15 +18,14 @@ struct TaskFile {
 /// in .jsonl, or the name of an existing file or folder.
 bool names_task_files(std::string_view word);
 
-/// True if the text can be the name of a file's samples. Such a name consists of letters, digits
-/// and "-_.+".
+/// True if a text is valid as TaskFile::name: 1 to 100 letters, digits and characters of "-_.+".
 bool is_task_file_name(std::string_view name);
 
 /// Finds the files that a user names: a folder with *.jsonl files, one file, or a list with commas,
-/// whose entries may have the form NAME=FILE. By default, the name of a file's samples is the
-/// file's name without .jsonl. The training file comes first. It is the file named `train`, or the
-/// only file. The other files of a folder are sorted by name, with numbers by value. Throws an
-/// Error if there is no training file.
+/// whose entries may have the form NAME=FILE. TaskFile::name is NAME or, by default, the name of
+/// the file without .jsonl. The training file comes first in the result. It is the only file or the
+/// one whose TaskFile::name is `train`. The other files of a folder are sorted by TaskFile::name,
+/// and numbers in names are compared by value. Throws an Error if there is no training file.
 std::vector<TaskFile> find_task_files(std::string_view word);
 
 /// The files as a list that parse_task_files() reads: "train=data/train.jsonl,ood=data/ood.jsonl".

@@ -34,9 +34,9 @@ class Text final : public Task {
 
   const Vocabulary& vocabulary() const override { return *vocabulary_; }
   std::int64_t longest() const override {
-    // If the text is cut into windows, the tokens that the tokenizer adds before a text (`begins`)
-    // are not part of settings_.length, so they are added here. If the text consists of records,
-    // they are part of it.
+    // `begins` is true if the tokens that the tokenizer adds before a text must be added to
+    // settings_.length. If the text is cut into windows, settings_.length does not include these
+    // tokens. If the text consists of records, it includes them.
     const bool begins = !settings_.of_records;
     return settings_.length + 1 + (begins ? std::ssize(vocabulary_->beginning()) : 0);
   }

@@ -70,7 +70,7 @@ class Records final : public TextSource {
       sample.tokens.resize(length_ + 1);
     }
     LONGHAND_CHECK(std::ranges::max(sample.tokens) < size_, lines_.place(line),
-                   ": expected tokens below ", size_, ", got ", std::ranges::max(sample.tokens));
+                   ": expected token ids below ", size_, ", got ", std::ranges::max(sample.tokens));
     sample.targets.assign(sample.tokens.size(), Sample::not_counted);
     std::copy(sample.tokens.begin() + static_cast<std::ptrdiff_t>(prompt), sample.tokens.end(),
               sample.targets.begin() + static_cast<std::ptrdiff_t>(prompt) - 1);

@@ -47,17 +47,19 @@ struct TextSettings {
   /// The files with their names: the training text is `text`, and a validation text, if there is
   /// one, is `validation`.
   std::vector<std::pair<std::string, std::filesystem::path>> files() const;
-  /// The tokens that end a document: the first token of `ends`. If `ends` is empty or each byte is
-  /// a token, they are the tokens of the separator.
+  /// The tokens that end a document. If `ends` is empty or each byte is a token, they are the
+  /// tokens of the separator. In all other cases, a document ends with a single token, the first of
+  /// `ends`.
   std::vector<std::int32_t> end_of_document(const Vocabulary& vocabulary) const;
   ConversationFormat format(const Vocabulary& vocabulary) const;
-  /// Samples are made from the part [begin, end) of a file that has `count` tokens or records. If
-  /// training and validation use the same file, validation uses the end of the file. The size of
-  /// this end is the share `held_out` of the file, but at least one record or, without records, two
-  /// tokens.
+  /// The part of a file from which samples are made. It is the range [begin, end) of the file's
+  /// records or, if the text does not consist of records, of its tokens. Without a validation file,
+  /// the share `held_out` at the end of the file is the part for validation. Unless `held_out` is
+  /// 0, this part contains at least one record or two tokens.
   struct FilePart {
     std::uint64_t begin, end;
   };
+  /// `count` is the number of records or tokens of the whole file.
   FilePart part_of(std::uint64_t count) const;
 };
 

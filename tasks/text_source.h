@@ -22,9 +22,10 @@ class TextSource {
 /// a text are inserted before each window. They are not predicted, but models that were trained
 /// with them need them.
 ///
-/// In training, all windows have the same length, and about one window of tokens is unused. `shift`
-/// is the fraction of the unused tokens that precedes the first window. In validation, the first
-/// window starts at the first token, and the last window may be shorter.
+/// In training, all windows have the same length. An epoch leaves about one or two windows of
+/// tokens unused, so the first window can start at different tokens. `shift` is the fraction of the
+/// unused tokens that precedes the first window. In validation, the first window starts at the
+/// first token, and the last window may be shorter.
 ///
 /// Documents follow one another, each with its end tokens. A window may contain several documents.
 /// A token sees all earlier tokens of its window, including those of earlier documents. The

@@ -64,7 +64,7 @@ std::vector<std::int32_t> TokenizerVocabulary::encode(std::string_view text, boo
   const std::vector<nn::TokenId> ids =
       nn::Encoder(*tokenizer_).encode(text, {.around = around, .ranges = false});
   for (const nn::TokenId id : ids) {
-    LONGHAND_CHECK(id < static_cast<nn::TokenId>(size_), "text: expected tokens below ", size_,
+    LONGHAND_CHECK(id < static_cast<nn::TokenId>(size_), "text: expected token ids below ", size_,
                    ", the vocabulary size of the model, got ", id);
   }
   return {ids.begin(), ids.end()};

@@ -92,7 +92,7 @@ class Windows final : public TextSource {
 
  private:
   void check_token(std::int32_t token) const {
-    LONGHAND_CHECK(token < size_, name_, ": expected tokens below ", size_, ", got ", token);
+    LONGHAND_CHECK(token < size_, name_, ": expected token ids below ", size_, ", got ", token);
   }
 
   /// The start of the first document at or after `place`. If there is none, the start of the last

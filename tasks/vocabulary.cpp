@@ -65,7 +65,7 @@ std::vector<std::int32_t> WordVocabulary::encode(std::string_view text) const {
     auto token = find(text.substr(place, length));
     while (!token && length > 1 && separator_.empty()) token = find(text.substr(place, --length));
     LONGHAND_CHECK(
-        token.has_value(), "text: no token fits at character ",
+        token.has_value(), "text: no token of the vocabulary matches at character ",
         std::ranges::count_if(text.substr(0, place + 1), [](char c) { return !continues_utf8(c); }),
         ": ", quote(text.substr(place, 12)));
     tokens.push_back(*token);

@@ -39,9 +39,10 @@ class Vocabulary {
   virtual std::string decode(std::span<const std::int32_t> tokens) const;
 };
 
-/// A list of words: the text of token i is texts[i]. If there is a separator, texts are split at
-/// separators, and repeated separators count as one. Otherwise, the longest token that matches the
-/// beginning of the remaining text is used, so a vocabulary may contain both "345" and "3".
+/// A list of tokens and their texts: the text of token i is texts[i]. With a separator, encode()
+/// splits its argument at separators, and repeated separators count as one. Without a separator,
+/// encode() repeatedly takes the longest token that matches the beginning of the remaining text, so
+/// a vocabulary may contain both "345" and "3".
 class WordVocabulary final : public Vocabulary {
  public:
   explicit WordVocabulary(std::vector<std::string> texts, std::string separator = {});

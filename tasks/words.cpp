@@ -102,9 +102,9 @@ class Group {
   Tokens products_;
 };
 
-/// The permutation with this rank in lexicographic order. The rank is written with digits of the
-/// bases n, n - 1, ..., 1, where n is `points`. Each digit is the index of the next image among the
-/// points that are not used yet.
+/// The permutation of n = `points` points with this rank in lexicographic order. The rank is
+/// written as a mixed-radix number: the bases of its digits are n, n - 1, ..., 1. Each digit is the
+/// index of the next image among the points that are not used yet.
 Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   Tokens digits;
   for (std::int64_t base = 1; base <= points; ++base) {
@@ -121,9 +121,9 @@ Permutation permutation_of(std::int64_t rank, std::int64_t points) {
   return picked;
 }
 
-/// The rank of a permutation of n points in lexicographic order. The rank is written with digits of
-/// the bases n, n - 1, ..., 1. Each digit is the number of later images that are smaller than the
-/// image at this digit.
+/// The rank of a permutation of n points in lexicographic order. The rank is computed as a
+/// mixed-radix number: the bases of its digits are n, n - 1, ..., 1. Digit i is the number of
+/// images after image i that are smaller than image i.
 std::int64_t rank_of(const Permutation& permutation) {
   std::int64_t rank = 0;
   for (std::size_t i = 0; i < permutation.size(); ++i) {
@@ -261,9 +261,9 @@ class Words final : public Task {
     return {};
   }
 
-  /// The permutation with this number in the group. In a group of even permutations, it has rank 2k
-  /// or 2k + 1, where k is the number: these two permutations differ only in the order of their
-  /// last two images, so exactly one of them is even.
+  /// The element of the group with this number. If the group consists of the even permutations,
+  /// element k is the permutation with rank 2k or 2k + 1. Permutations with these two ranks differ
+  /// only in the order of their last two images, so exactly one of them is even.
   Permutation element(std::int64_t number) const {
     if (!name_.even) return permutation_of(number, name_.points);
     Permutation first = permutation_of(2 * number, name_.points);

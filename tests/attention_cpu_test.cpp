@@ -29,15 +29,16 @@ using Doubles = std::vector<double>;
 struct Problem {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, group, width, value_width;
-  // The optional arguments to set, one letter each: t (Scores::multiplier), c (Scores::decay), b
-  // (the scores of the sinks).
+  // The optional inputs of the operation that the problem has, one letter each: t
+  // (Scores::multiplier), c (Scores::decay), b (SoftmaxRule::sink).
   std::string_view more = "";
   std::int64_t window = 0;
   double gamma = 0;
   DType type = DType::f32;
   double gain = 1;  // standard deviation of the random entries of q, k, v and dy
-  // If below 1, the share of keys that have positive scores. All entries of q are then positive,
-  // and the entries of a key are all positive or all negative. If 1, all signs are random.
+  // If 1, the entries of q and k have random signs. A value below 1 is the probability that all
+  // entries of a key are positive; otherwise they are all negative. All entries of q are then
+  // positive, so the scores of a key have the sign of its entries.
   double matching = 1;
   bool causal = true;
 };
@@ -52,9 +53,8 @@ Doubles draw(Rng& rng, const Problem& p, std::int64_t count) {
   return values;
 }
 
-/// Makes all entries of a random share `matching` of the keys positive, and all entries of the
-/// other keys negative. The keys are in the columns 1 to `width` of kv, a matrix with kv_columns
-/// columns.
+/// With probability `matching`, makes all entries of a key positive, otherwise negative. Each row
+/// of kv, a matrix with kv_columns columns, contains one key in the columns 1 to `width`.
 void choose_signs(Doubles& kv, std::int64_t kv_columns, std::int64_t width, double matching) {
   Rng signs(3, Purpose::test);
   for (std::int64_t begin = 1; begin < std::ssize(kv); begin += kv_columns) {
@@ -435,8 +435,8 @@ BOOST_AUTO_TEST_CASE(emulated_amx_tiles_stay_near_the_reference) {
         BOOST_TEST_CONTEXT("width " << p.width << " on " << cpu::name_of(isa) << ", "
                                     << name_of(math)) {
           check_close(d, expected, math == Math::fast ? 5e-5 : 5e-2);
-          // With Math::bf16, errors must exceed 2e-4. So Math::fast could not stay within its bound
-          // of 5e-5 if it used only the high bf16 part of each operand, as Math::bf16 does.
+          // Math::bf16 uses only the high bf16 part of each operand, and its errors must exceed
+          // 2e-4. So Math::fast would exceed its bound of 5e-5 if it ignored the low parts, too.
           if (math == Math::fast) continue;
           BOOST_TEST(distance(expected.y.data.to_doubles(), d.y.data.to_doubles()) > 2e-4);
           BOOST_TEST(distance(expected.dk.data.to_doubles(), d.dk.data.to_doubles()) > 2e-4);

@@ -91,8 +91,8 @@ void check_rows(const Data& d, const Heads& y_heads, const Tensor& log_sum, cons
                 dv = dv_heads.data.to_doubles(), logs = log_sum.to_doubles();
   const auto score = [&](std::int64_t i, std::int64_t j) { return 0.5 * dot(q, i, k, j); };
   const auto p = [&](std::int64_t i, std::int64_t j) { return std::exp(score(i, j) - logs[i]); };
-  // Computes W, the solution of ChaCAL's backward system, from dv, because the operation does not
-  // return it. With B_j = sum_(i>j) P_ij W_i, the formulas are
+  // The operation does not return W, the solution of ChaCAL's backward system, so W is computed
+  // from dv here. With B_j = sum_(i>j) P_ij W_i, the formulas are
   //   W_j = dy_j + g B_j;  dv_j = (1 - g) (B_j + P_jj W_j).
   Doubles w = dy;
   for (std::int64_t j = 0; g > 0 && j < length; ++j) {

@@ -186,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(wrong_batches_and_settings_are_refused, Fixture) {
              "layer norm: expected a batch of at least 2 rows in training, got 1");
   BOOST_TEST(refusal([&] {
                norm(random_tensor(*backend, {2, 4}, DType::f64, 2));
-             }) == "layer norm: expected rows of 3 numbers, got [2, 4]");
+             }) == "layer norm: expected an input with the last dimension 3, got the shape [2, 4]");
   BOOST_TEST(refusal([&] { BatchNorm(Scope(parameters) / "b", 1, 1.5); }) ==
              "layer b: expected a momentum from 0 to 1, got 1.5");
   BOOST_TEST(refusal([&] { parameters.add("norm.running_mean", {1}, constant(0), false); }) ==

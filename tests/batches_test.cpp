@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(samples_of_a_training_set_are_used_equally_often) {
   std::vector<double> list;
   for (const auto& [number, count] : counts) list.push_back(count);
   BOOST_TEST(chi_square_p(list) > 1e-3);
-  // Sample j of a training set is drawn from the random stream (seed, Purpose::data, 0, j).
+  // Sample j of a training set depends only on the seed and j, not on the step: its random stream
+  // is always that of step 0.
   for (std::uint32_t j = 0; j < 10; ++j) {
     Rng rng(1, Purpose::data, 0, j);
     BOOST_TEST(counts.contains(static_cast<std::int32_t>(rng.next() >> 1)));

@@ -27,11 +27,11 @@ std::map<std::string, double> errors(const catalog::Operation& operation,
 
 }  // namespace
 
-// A bf16 operand of a product has a rounding error of at most 2^-9. The bound for a gradient is
-// 2^-6, because dS = P (dP - dy . y) contains a difference, which increases relative errors. The
-// bound for TRA is 2^-8, because TRA rounds only dS and the stored results. If TRA computed dy . y
-// from the rounded y, the error would be several per cent of dS, because one key often has nearly
-// all of a row's weight.
+// Rounding to bf16 has a relative error of at most 2^-9. Gradients may have an error of 2^-6,
+// because dS = P (dP - dy . y) contains a difference, which increases relative errors. Threshold
+// relative attention (TRA) computes its products in f32 and rounds only the stored results, so its
+// bound is 2^-8. If TRA computed dy . y from the rounded y, its dq would be off by 1% to 2%: one
+// key often has nearly all of a row's weight, and dP of this key is close to dy . y.
 BOOST_AUTO_TEST_CASE(no_gradient_is_off_by_more_than_rounding_explains) {
   for (const cpu::Isa isa : cpu::supported_isas()) {
     for (const Math math : {Math::fast, Math::bf16}) {

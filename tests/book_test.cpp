@@ -33,7 +33,8 @@ std::string inside(const std::string& latex, bool display = false) {
 
 double sum(const std::vector<double>& row) { return std::accumulate(row.begin(), row.end(), 0.0); }
 
-/// A book of this repository without checks. `lines` is the number of lines of progress.
+/// A book written from this repository, without checking the operations. `lines` counts the
+/// progress messages of write_book().
 struct WrittenBook {
   longhand::TemporaryFolder folder;
   fs::path out = folder / "book";

@@ -567,9 +567,9 @@ BOOST_AUTO_TEST_CASE(depth_counts_operations_on_the_way) {
     return tally.metrics()[2].name;
   };
   BOOST_TEST(depth_of(advanced_prompt) ==
-             // The cigarette is moved 4 times, from Box B to F, E, G and E. Box A has depth 2 after
-             // a put and a remove, and its contents are then moved to D, G and C, which gives at
-             // least depth 5.
+             // The depth of a box is the number of operations that led to its contents. Box A has
+             // depth 2 after a put and a remove. Its contents are then moved to D, to G and to C,
+             // so Box C has depth 5, the largest depth.
              "depth 4-7");
   // In this prompt, the contents of the box that holds the rose result from three moves, a put and
   // a remove, so the depth is 5.

@@ -68,8 +68,8 @@ TrainedBpe by_definition(std::vector<std::pair<std::vector<TokenId>, std::uint64
 }
 
 BOOST_AUTO_TEST_CASE(every_merge_is_the_most_frequent_pair_of_a_fresh_count) {
-  // The words have only two letters. So letters repeat and pairs overlap, as in aaa, and the same
-  // bytes can be written as different pairs of tokens, as ab + a and a + ba.
+  // All words consist of the letters a and b. So letters repeat and pairs overlap, as in aaa, and
+  // the same bytes can be written as different pairs of tokens, as ab + a and a + ba.
   std::string text;
   std::map<std::string, std::uint64_t> counts;
   std::vector<std::string> order;

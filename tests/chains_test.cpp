@@ -21,14 +21,14 @@ constexpr TaskMaker make{chains};
 BOOST_AUTO_TEST_CASE(the_paper_s_sizes_are_the_defaults) {
   const auto task = make();
   BOOST_TEST(task->longest() == 128);
-  // The vocabulary has 128 tokens: 8 values, and 120 positions to which a token may refer. The last
-  // 8 of the 128 positions are excluded.
+  // The vocabulary has 128 tokens: 8 values and 120 positions to which a token may refer. Tokens
+  // refer to the block before their own, so no token refers to the 8 positions of the last block.
   BOOST_TEST(task->vocabulary().size() == 128);
   BOOST_TEST(task->outputs().groups * task->outputs().classes == 128);
   BOOST_TEST(draw(*task, 0).asked.size() == 136u * 8);
 }
 
-// Computes every target by its definition: follows the references from each token until a value.
+// Computes every target by its definition: follows the references from each token to a value.
 BOOST_AUTO_TEST_CASE(the_target_of_a_group_is_the_element_of_the_chain_in_its_block) {
   for (const auto& [blocks, size] : {std::pair(16, 8), {5, 3}, {1, 4}, {7, 1}}) {
     const auto task = make({{"blocks", std::to_string(blocks)}, {"size", std::to_string(size)}});

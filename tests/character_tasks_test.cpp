@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(options_and_characters_are_drawn_uniformly) {
     ++lengths.at(string.size() - 1);
     for (const char c : string) ++letters.at(alphabet.find(c));
     ++digits.at(
-        // Numbers begin with the ones digit, so character 1 of a number with two digits is the
-        // leading digit.
+        // Numbers begin with the ones digit, so the second character of a number with two digits
+        // is the leading digit.
         static_cast<std::size_t>(drawn_text(*addition, i).first[1] - '1'));
     const auto [start, others] = drawn_text(*successor, i);
     ++starts.at(static_cast<std::size_t>(std::stoi(start)) - 1);

@@ -127,7 +127,8 @@ BOOST_AUTO_TEST_CASE(a_line_is_clipped_to_the_range_of_the_axes) {
                   .log_y = true,
                   .y_low = 0.01});
   BOOST_TEST(contains(svg, "data-values=\"1 1 10 0.1\""));
-  // the x axis includes the point at 100, which is below the y axis
+  // The x axis reaches to 100, although the point there has y = 0.001 and is not drawn, because the
+  // y axis begins at 0.01.
   BOOST_TEST(contains(svg, ">100<"));
 }
 

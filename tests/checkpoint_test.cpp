@@ -213,8 +213,8 @@ BOOST_FIXTURE_TEST_CASE(a_tensor_too_large_for_any_file_is_refused_before_saving
   check_file_size(large, adam, {}, 7000);
   expect_refusal([&] { check_file_size(large, adam, {}, 6000); },
                  "model.safetensors: tensor \"w\": expected at most 6000 bytes");
-  // Finds the smallest file limit that check_file_size() accepts. With this limit, saving must
-  // succeed even with the longest possible metadata.
+  // Finds the smallest limit of the file size that check_file_size() accepts. With this limit,
+  // saving must succeed even with the longest possible metadata.
   for (std::uint64_t most = 6000; most < 7000; ++most) {
     try {
       check_file_size(large, adam, {{"k", "v"}}, most);
@@ -273,8 +273,8 @@ BOOST_FIXTURE_TEST_CASE(every_flipped_bit_is_detected, Fixture) {
 BOOST_FIXTURE_TEST_CASE(a_checkpoint_written_without_checksums_is_loaded, Fixture) {
   const Parameters saved = make({3, 5}, 1), loaded = make({3, 5}, 2);
   save_checkpoint(folder / "a", {.step = 12}, saved, nullptr);
-  // Converts the checkpoint to the format of earlier versions, which had no checksums and the score
-  // in the metadata.
+  // Converts the checkpoint to the format of earlier versions, which stored no checksums, but
+  // stored the score in the metadata.
   const fs::path path = folder / "a" / "model.safetensors";
   const std::string bytes = contents(path);
   std::uint64_t length = 0;

@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE(rope_heads_lie_within_the_columns) {
   BOOST_CHECK_NO_THROW(run(op));
   op.first_column = 1;
   refused(op,
-          "rope: heads: expected heads within the columns of x, whose shape is [2, 8], got 2 heads "
-          "of 4 columns from column 1");
+          "rope: heads: expected heads that end within the columns of x, whose shape is [2, 8], "
+          "got 2 heads of 4 columns each, the first from column 1");
   op.first_column = 0;
   op.dims = 3;
   refused(op, "rope: dims: expected an even number up to 4, got 3");
@@ -213,7 +213,9 @@ BOOST_AUTO_TEST_CASE(rearrange_refuses_steps_outside_its_tensors) {
           "shape is [2, 3]");
   op.to = row_major({2, 3});
   op.y = f64({2, 3});
-  refused(op, "rearrange: y: expected a float type that is compatible with f32, got f64");
+  refused(
+      op,
+      "rearrange: y: expected f64 if x is f64, otherwise f32 or bf16, got f64 for x of type f32");
   op.y = op.x;
   refused(op, "rearrange: y: expected memory of its own, got memory shared with x");
 }

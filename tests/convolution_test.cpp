@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   BOOST_TEST(
       refused({4, 2}, 2) ==
       "short_convolution: segments: expected consecutive segments that cover all 3 rows of x, "
-      "got segments of 2 rows");
+      "got segments of 2 rows in total");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -146,7 +146,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_symbol_by_symbol) {
   BOOST_TEST(verdict(task, prompt, "7 . 3") == "symbol 2: expected 7, got .");
   BOOST_TEST(verdict(task, prompt, "7 7") == "expected 3 symbols, got 2");
   BOOST_TEST(verdict(task, prompt, "7 7 3 3") == "expected 3 symbols, got 4");
-  BOOST_TEST(verdict(task, prompt, "7 7 16") == "text: no token fits at character 5: \"16\"");
+  BOOST_TEST(verdict(task, prompt, "7 7 16") ==
+             "text: no token of the vocabulary matches at character 5: \"16\"");
   BOOST_TEST(verdict(task, "7 . ⊥", "7") == "expected 3 symbols before ⊥, got 1");
   for (const char* none : {"", "7 7 3", "7 ⊥ 7 3 ⊥", "7 7 3 ⊥ 7"}) {
     BOOST_TEST(verdict(task, none, "7 7 3") ==

@@ -445,7 +445,9 @@ void gpt_page() {
   write([&](const std::vector<double>& logits) {
     double sum = 0;
     for (const double x : logits) sum += std::exp(x / 1.5);
-    double left = rng.uniform() * sum;  // a point among intervals of the lengths exp(x / 1.5)
+    // Each character has an interval of length exp(x / 1.5). Chooses the character whose interval
+    // contains a random point.
+    double left = rng.uniform() * sum;
     std::int32_t chosen = 0;
     while ((left -= std::exp(logits[chosen] / 1.5)) > 0) ++chosen;
     return chosen;
@@ -547,7 +549,7 @@ std::string text_of(const Page& page) {
   return contents(std::filesystem::path(test_data) / "../docs/course" / (page.name + ".md"));
 }
 
-/// All blocks of a page of this kind, one after another.
+/// The joined contents of a page's code blocks of one kind, such as "cpp" or "output".
 std::string joined_blocks(const std::string& page, std::string_view kind) {
   std::string all;
   for (const std::string& block : app::book::blocks_of(page, kind)) all += block;

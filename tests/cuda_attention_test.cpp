@@ -72,7 +72,8 @@ std::vector<double> attend(Backend& on, DType type, const FewQueries& shape, int
 }
 
 /// Compares an operation with the reference, in its large cases with at least `least` and at most
-/// `most` tokens. `turn` counts the cases and determines their settings.
+/// `most` tokens. `turn` counts the cases. It determines the activation type, the math mode and the
+/// kind of emulated tensor cores of each case.
 void compare_large_cases(const char* name, std::size_t& turn, double least = 0,
                          double most = std::numeric_limits<double>::infinity()) {
   const auto reference = make_reference_backend();
@@ -111,8 +112,8 @@ BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   }
 }
 
-// In the kernels of the other rules, neighbouring threads share the keys of a query. Sequences of
-// more than 64 tokens have keys for all these threads.
+// In the kernels of stick-breaking, TRA, entmax and sigmoid attention, neighbouring threads share
+// the keys of a query. In sequences of more than 64 tokens, each of these threads has keys.
 BOOST_AUTO_TEST_CASE(rules_with_many_keys_agree_with_the_reference) {
   const emulator::InterleavedBlocks interleaved;
   std::size_t turn = 0;
@@ -390,7 +391,9 @@ BOOST_AUTO_TEST_CASE(the_place_of_rows_changes_no_bit) {
     const auto backend = make_emulated_cuda_backend({.math = s.math});
     for (const std::int64_t width : {16, 40, 72}) {
       const HeadProblem p(*backend, s.activations, {tokens}, 1, 1, width, width);
-      const auto results = [&](std::int64_t before) {  // `before`: columns before those of the head
+      // Returns y, dq, dk and dv. In the tensors of q, k, v and dy, `before` other columns precede
+      // the columns of the head.
+      const auto results = [&](std::int64_t before) {
         const auto moved = [&](const Tensor& x) {
           const std::vector<double> values = x.to_doubles();
           std::vector<double> wide;
@@ -494,9 +497,10 @@ BOOST_AUTO_TEST_CASE(a_used_up_stick_reads_no_further_keys) {
   }
 }
 
-// Entmax stores the scores that may exceed a row's threshold. With 150 keys and nearly equal
-// scores, a row has more such scores than fit. With larger scores, the first ones must be dropped
-// before the last ones fit. If the last score is by far the largest, only its key has a weight.
+// The entmax kernel stores lists of the scores that may exceed a query's threshold. With 150 keys
+// and nearly equal scores, a query has more such scores than its lists can hold. With larger
+// scores, some earlier scores must be dropped from the lists to make room for later ones. If the
+// last score is by far the largest, only its key has a weight.
 BOOST_AUTO_TEST_CASE(entmax_finds_the_threshold_of_few_and_many_candidates) {
   constexpr std::int64_t rows = 150, width = 8;
   const auto reference = make_reference_backend();

@@ -14,7 +14,7 @@ BOOST_FIXTURE_TEST_SUITE(cuda_decode_test, longhand::emulator::DeferredWork)
 using namespace longhand;
 using namespace longhand::nn;
 
-// Compares decoding with recorded passes, which are repeated as CUDA graphs, with decoding one
+// Compares two ways of decoding: by recorded passes, which are repeated as CUDA graphs, and one
 // operation at a time. Uses this machine's device if there is one, otherwise the emulated device.
 
 namespace {

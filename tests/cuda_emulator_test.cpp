@@ -138,11 +138,12 @@ __global__ void reverse_async(const int* x, int* y, Mistake mistake) {
 
 enum class Chain { by_ticket, by_index, without_wait };
 
-/// Each thread block has a number. It waits until the block with the previous number has set its
-/// word in `progress`. Then it reverses the 64 numbers of that block in y and adds its own number
-/// to each. With Chain::by_ticket, a block takes its number from the counter progress[0], so the
-/// previous block has already started. With Chain::by_index (a mistake), the number is the block
-/// index. The previous block may then not have started, and the wait may never end.
+/// Each thread block has a number n and computes row n of y; a row has 64 entries. Block n waits
+/// until block n - 1 has set progress[n]. Then it reads row n - 1 in reverse order, adds n to each
+/// entry, and writes the sums to row n. With Chain::by_ticket, a block takes n from the counter
+/// progress[0], so block n - 1 has already started. With Chain::by_index (a mistake), n is the
+/// block index. Block n - 1 may then not have started, and the wait may never end. With
+/// Chain::without_wait (a mistake), the block does not wait.
 __global__ void chain(int* y, int* progress, Chain how) {
   __shared__ int number;
   const int thread = static_cast<int>(threadIdx.x);
@@ -520,9 +521,9 @@ BOOST_AUTO_TEST_CASE(deferred_failures_are_reported_when_the_host_waits) {
   BOOST_TEST(contains(found, "thread 0 waits at the barrier"));
 }
 
-// The emulator fills a memory block when it is allocated, and checks the unused bytes at its end
-// when it is released. If a failed kernel cancelled the fill, the check would abort the program and
-// hide the kernel's error.
+// The emulator fills a memory block with a fixed value when the block is allocated. When the block
+// is released, the emulator aborts the program if an unused byte at its end has another value. If a
+// failed kernel cancelled the fill, the program would be aborted and the kernel's error hidden.
 BOOST_AUTO_TEST_CASE(memory_can_be_returned_after_a_deferred_failure) {
   int lent = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {

@@ -9,12 +9,12 @@ BOOST_AUTO_TEST_SUITE(cuda_parity_test)
 
 using namespace longhand;
 
-// Compares all operations of the catalog on the emulated device with the reference. This finds all
-// mistakes that change the results of a CUDA kernel, and host code that does not wait for results.
-// The tensor cores of two architectures round sums of products differently, and each of the two is
-// emulated in some of the cases. Each operation is tested in four settings (activation type and
-// math mode). In one of them, thread blocks are interleaved, so that tiles wait for the tiles of
-// other blocks.
+// Compares all operations of the catalog on the emulated device with the reference. The comparison
+// detects CUDA kernels with wrong results, and host code that reads results without waiting for
+// them. Each operation is tested in four settings (activation type and math mode). Two settings
+// emulate the tensor cores of compute capability 8.0, and two emulate those of 9.0, which round
+// sums of products differently. In one of the four settings, thread blocks are interleaved, so
+// that tiles wait for the tiles of other blocks.
 BOOST_AUTO_TEST_CASE(the_kernels_agree_with_the_reference) {
   const emulator::DeferredWork deferred;
   const auto choose_device = [](std::size_t turn) {

@@ -75,7 +75,8 @@ DecoderConfig config(std::string_view mixers = "softmax:1x4,fal:1x4,chacal:1x4")
 }
 
 struct Trained {
-  // Loss, accuracy, gradient norm, number of tokens and number of pairs of each report.
+  // Loss, accuracy, gradient norm, number of tokens and number of pairs (token, token that it sees)
+  // of each report.
   std::vector<double> numbers;
   std::vector<std::vector<double>> values;
   std::vector<std::int64_t> steps;
@@ -117,8 +118,9 @@ class Thinned final : public Model {
   Linear out_{scope() / "out", 16, 1};
 };
 
-// A value of TrainerOptions::together, the seconds after which results are read back. It is so
-// large that results are read back only if no further step can be stored.
+// A value of TrainerOptions::together, the number of seconds after which the trainer reads the
+// results of the steps. It is so large that the trainer defers reading for as many repeated steps
+// as possible.
 constexpr double always = 1e9;
 
 }  // namespace
@@ -329,8 +331,8 @@ BOOST_AUTO_TEST_CASE(repeated_work_sees_other_lengths) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<double>(i + 1);
         const std::size_t first = static_cast<std::size_t>(lengths[0]) * 5;
-        // In y, each sequence has 110 rows of 5 entries. Append writes the rows of x that belong to
-        // a sequence to the end of its 110 rows.
+        // In y, each sequence has room for 110 rows of 5 entries. Append copies the sequence's rows
+        // of x to the last of these 110 rows.
         wanted[i < first ? 550 - first + i : 550 + i] = values[i];
       }
       x.assign(values);
@@ -356,7 +358,7 @@ BOOST_AUTO_TEST_CASE(work_that_cannot_be_repeated_is_refused_by_name) {
       }
       return error;
     };
-    const std::string_view recorded = " is not possible while work is recorded";
+    const std::string_view recorded = " is not possible while a CUDA graph is recorded";
     BOOST_TEST(told([&] { x.item(); }).ends_with("got shape [2]"));
     BOOST_TEST(told([&] { x.to_doubles(); }) == text("cuda: a download", recorded));
     BOOST_TEST(told([&] {
@@ -366,8 +368,8 @@ BOOST_AUTO_TEST_CASE(work_that_cannot_be_repeated_is_refused_by_name) {
                text("cuda: waiting for the device", recorded));
     Tensor kept;
     BOOST_TEST(told([&] { kept = empty_like(x); }) ==
-               "cuda memory: 1 blocks are still in use at the end of the recorded work; allocate "
-               "lasting memory before recording");
+               "cuda memory: 1 blocks that were allocated while work was recorded are still in use "
+               "at the end of the recording; allocate such memory before the recording");
     BOOST_TEST(told([&] { (*backend)(Fill{.value = 1, .y = x}); }) == "accepted");
     BOOST_TEST(x.to_doubles() == std::vector<double>({1, 1}));
   }

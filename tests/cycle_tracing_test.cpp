@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(both_tokenizations_split_the_same_text) {
   BOOST_TEST(characters->vocabulary().size() == 14);
   BOOST_TEST(numbers->vocabulary().size() == 1004);
   BOOST_TEST(characters->vocabulary().encode(printed_prompt).size() == printed_prompt.size());
-  // The prompt consists of E, three edges, C and the start node 345. Each node is a single token.
+  // The 17 tokens are the letters E and C, 7 node numbers of three digits each, 3 commas and
+  // 5 blanks.
   BOOST_TEST(numbers->vocabulary().encode(printed_prompt).size() == 17u);
   BOOST_TEST(numbers->vocabulary().text(numbers->vocabulary().encode("007")[0]) == "007");
   const std::string a = text_of(*characters, 0);

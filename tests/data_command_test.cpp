@@ -43,6 +43,8 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_a_sample_of_the_task_is_refused) {
           "expected a task that can parse a given sample");
   refuses(1, "data --task reversal --text '' --mask", "expected a prompt and its answer");
   refuses(2, "data --task reversal --task.length 5-2", "length");
+  refuses(2, "data check answers.jsonl --out x", "--out: cannot be used with `check`");
+  refuses(2, "data split --out x", "split: expected a file, got none");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

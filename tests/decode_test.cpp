@@ -76,9 +76,9 @@ BOOST_FIXTURE_TEST_CASE(a_sequence_that_fills_the_context_continues_without_its_
     Tokens held = prompts[i], expected;
     while (expected.size() < 20u) {
       if (held.size() > context) {
-        // The context of 8 tokens is full, so old tokens are dropped; the first 2 are always kept.
-        // Room is made for 3 new tokens, half of the other 6, or for fewer if fewer remain to be
-        // generated.
+        // The sequence is longer than the context of 8 tokens, so old tokens are dropped. The first
+        // 2 tokens are always kept. Of the other 6 places, half become free for new tokens. Fewer
+        // places become free if fewer tokens remain to be generated.
         const std::size_t room = std::min<std::size_t>(19 - expected.size(), 3);
         Tokens shorter(held.begin(), held.begin() + kept);
         shorter.insert(shorter.end(), held.end() - (context - kept - room), held.end());
@@ -143,7 +143,8 @@ BOOST_FIXTURE_TEST_CASE(decoding_continues_beyond_the_first_rope_table, Fixture)
 }
 
 BOOST_FIXTURE_TEST_CASE(bf16_matrices_decode_like_the_same_numbers_in_f32, Fixture) {
-  // The rows of this model are so long that products with few rows use kernels of their own.
+  // This model is so wide that products with few rows are computed by separate kernels, as dot
+  // products.
   DecoderConfig wide = config;
   wide.width = 128;
   wide.inner = 192;

@@ -48,8 +48,8 @@ Change heads(const char* text) {
 Change delta_rule(const char* text) {
   return [=](DecoderConfig& c) {
     heads(text)(c);
-    // With smaller initial parameters, the norms of the short queries and keys are too strongly
-    // curved for difference quotients.
+    // These mixers normalize vectors to a fixed length. With smaller initial parameters, the
+    // vectors would be so short that difference quotients of the normalization would be inaccurate.
     c.deviation = 0.6;
   };
 }
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(the_whole_gradient_agrees_with_difference_quotients) {
           return (above - below) / (2 * h);
         };
         // Combines two difference quotients so that the third derivative of the loss cancels. This
-        // is necessary because the norms of short keys are strongly curved.
+        // derivative is large if a mixer normalizes short vectors to a fixed length.
         const double slope = (4 * quotient(5e-6) - quotient(1e-5)) / 3;
         BOOST_TEST_CONTEXT(name << ": " << p.name() << "[" << i << "]") {
           BOOST_TEST(std::abs(slope - gradient[i]) < 1e-8);
@@ -399,7 +399,8 @@ BOOST_AUTO_TEST_CASE(impossible_configurations_are_refused_in_one_line) {
     BOOST_TEST(message.find('\n') == std::string::npos);
   };
   starts("accepted", [](DecoderConfig&) {});
-  starts("model: expected sizes of at least 1", [](DecoderConfig& c) { c.vocabulary = 0; });
+  starts("model: expected vocabulary, width, inner and longest of at least 1",
+         [](DecoderConfig& c) { c.vocabulary = 0; });
   starts("heads: expected one entry for all layers or one for each of the 2 layers, got 3",
          [](DecoderConfig& c) { c.mixers = parse_layers("softmax:2;fal:2;softmax:2", 16); });
   starts("heads: ", [](DecoderConfig& c) { c.mixers = {}; });

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
       refused(
           [&](DeltaVars& in) { in.segments = Segments(*backend, std::vector<std::int32_t>{3}); }) ==
       "delta: segments: expected consecutive segments that cover all rows of q (4) and k (4), "
-      "got segments of 3 rows");
+      "got segments of 3 rows in total");
   const DeltaVars in = p.vars(true);
   const Tensor memory = Tensor::zeros(*backend, {1, 12}, DType::f64);
   Tape tape;

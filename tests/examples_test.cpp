@@ -111,14 +111,15 @@ BOOST_AUTO_TEST_CASE(inconsistent_examples_are_refused) {
   expect_refusal([&] { wrong.batch(0, 1); }, "examples: expected 4 targets, got 3");
   wrong = examples_of(4);
   wrong.values = Numbers({3, 1}, Numbers::Type::u8, "abc");
-  expect_refusal([&] { shuffled_batches(wrong, 1, 1); }, "expected values of 4 rows, got [3, 1]");
+  expect_refusal([&] { shuffled_batches(wrong, 1, 1); },
+                 "values: expected 4 rows, one for each example, got the shape [3, 1]");
   expect_refusal([&] { shuffled_batches(examples_of(0), 1, 1); }, "at least one example");
   expect_refusal([&] { shuffled_batches(examples_of(2), 0, 1); }, "got 0 and 1");
   expect_refusal([&] { shuffled_batches(examples_of(2), std::int64_t{1} << 62, 1); },
                  "from 1 to 2147483647, got 4611686018427387904 and 1");
   expect_refusal([&] { examples_of(0).split(0.5, 1); }, "examples: expected at least one example");
   expect_refusal([&] { examples_of(2).split(1.5, 1); },
-                 "expected a share of the examples from 0 to 1");
+                 "examples: split: expected a share from 0 to 1, got 1.5");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

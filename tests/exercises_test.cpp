@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(broken_exercises_are_refused) {
   expect_refusal([] { parse_exercise("x^2\nright: 2*x\n"); },
                  "expected lines that begin with \"right:\"");
   expect_refusal([] { parse_exercise("x*z\nright: z\nwrong: x\n"); },
-                 "expected a variable of the function");
+                 "with a variable of the function");
 }
 
 BOOST_AUTO_TEST_CASE(answers_are_hidden_until_opened) {

@@ -1,4 +1,5 @@
-// Tests formulas that users type together with a derivative, which is right or wrong.
+// Tests formulas typed by users, and the check that decides whether a typed derivative of a formula
+// is right.
 #include "apps/expression.h"
 
 #include <cmath>

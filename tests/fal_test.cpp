@@ -94,9 +94,9 @@ BOOST_AUTO_TEST_CASE(the_value_after_the_match_can_belong_to_the_query_itself) {
 }
 
 BOOST_AUTO_TEST_CASE(the_last_match_is_found_at_any_distance) {
-  // Only the key with the index `only` has a positive score. A kernel processes the keys in blocks.
-  // The indices are at the beginning, in the middle and at the end of blocks, near to a query and
-  // far from it.
+  // Only the key with the index `only` has a positive score, and all later queries must find it.
+  // Kernels process the keys in blocks. The values of `only` are indices at the beginning, in the
+  // middle and at the end of such blocks.
   for (const char* name : {"reference", "cpu"}) {
     const auto backend = make_backend(name);
     for (const std::size_t only : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 127u, 200u, 255u}) {

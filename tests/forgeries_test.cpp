@@ -20,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int stretch = 5, stretches = 4;  // steps between checkpoints, and how often
+// The run has `stretches` stretches of `stretch` steps each, and a checkpoint after each stretch.
+constexpr int stretch = 5, stretches = 4;
 const std::string data =
     "the mouse in the house met a cat and hid; the cat sat on a mat and waited. ";
 
@@ -148,7 +149,8 @@ const std::vector<std::pair<std::string, Forge>> kinds{
      }},
     {"a bit of a weight, and training continued",
      [](Forgery& f) {
-       // An altered exponent could make the loss infinite.
+       // The flipped bit is one of the 20 low bits of a weight, so it is not in the exponent. With
+       // another exponent, the loss could become infinite, and training would fail.
        const int step = f.any_checkpoint();
        f.flip_bit(step, "model.safetensors", 20);
        hash_again(f, step);
@@ -255,8 +257,10 @@ const std::vector<std::pair<std::string, Forge>> kinds{
        std::ofstream(f.run / "metrics.jsonl", std::ios::binary) << text;
      }}};
 
-/// The probability that `sampled` of the stretches, chosen without replacement, include one of the
-/// `wrong` ones: 1 - C(stretches - wrong, sampled) / C(stretches, sampled).
+/// A run consists of `stretches` stretches (the steps from one checkpoint to the next). In `wrong`
+/// of them, verification finds the forgery. Returns the probability that `sampled` stretches,
+/// chosen without replacement, include at least one of these `wrong` stretches:
+///   1 - C(stretches - wrong, sampled) / C(stretches, sampled).
 double probability(int wrong, int sampled) {
   double none = 1;
   for (int i = 0; i < sampled; ++i)
@@ -275,7 +279,7 @@ struct Row {
       expected += p;
       variance += p * (1 - p);
     }
-  } one = {}, two = {};  // --sample 1 and --sample 2
+  } one = {}, two = {};  // results of `verify --sample 1` and of `verify --sample 2`
 };
 
 /// True if the number of forgeries found is within four standard deviations of the expected number.

@@ -57,7 +57,7 @@ Ids joined(std::initializer_list<Ids> parts) {
   return all;
 }
 
-/// The targets of a sample that training counts, in the order of the tokens.
+/// The targets of a sample that count in the training loss, in the order of the tokens.
 Ids learned(const Sample& sample) {
   Ids all;
   for (const std::int32_t target : sample.targets) {
@@ -151,7 +151,8 @@ BOOST_AUTO_TEST_CASE(the_answer_and_its_end_are_trained_except_for_successor) {
 }
 
 // A framed task puts a chat template, an instruction and examples around the samples of the plain
-// task. Only the tokens and positions of prompts, answers and reference attention may change.
+// task. The texts of prompt and answer must stay the same. In the reference attention (the tokens
+// to which a model must attend), only the positions of the tokens may change.
 BOOST_AUTO_TEST_CASE(framed_samples_and_masks_are_only_shifted) {
   for (const auto& [name, text] : printed) {
     for (const char* distribution : {"train", "ood"}) {
@@ -255,7 +256,7 @@ BOOST_AUTO_TEST_CASE(settings_that_do_not_fit_are_refused_in_one_line) {
   says("reversal", with("plain.json", "chatml", {{"examples", "\xc3\xa9"}}),
        "option examples: expected ASCII");
   says("reversal", with("plain.json", "chatml", {{"vocabulary", "40"}}),
-       "expected tokens below 40");
+       "expected token ids below 40");
   says("reversal", {{"instruction", "Turn it"}},
        "option instruction: the value \"Turn it\" needs a tokenizer");
   says("reversal", {{"examples", "auto"}}, "option examples: the value \"auto\" needs a tokenizer");

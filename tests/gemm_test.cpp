@@ -224,9 +224,9 @@ struct Operands {
   }
 };
 
-/// Returns the error of c at `place`, divided by the largest permitted error. `place` is (batch,
-/// row, column). The result is infinity if this quotient is above 1 for c or for the epilogue's
-/// result `pre`. `old` is c before the product.
+/// Returns the error of c at `place` (batch, row, column), divided by the largest permitted error.
+/// Returns infinity if c or the epilogue's other result, `pre`, has a larger error than permitted.
+/// `old` is c before the product.
 double used_bound(const Case& t, const Operands& x, const Matrix& old, const Products& products,
                   std::array<std::int64_t, 3> place) {
   const auto [p, i, j] = place;
@@ -253,8 +253,8 @@ double used_bound(const Case& t, const Operands& x, const Matrix& old, const Pro
       if (!agree(got, want, share)) return infinity;
     }
     if (t.f) {
-      // All activations f in this file have slopes below 1.2. Evaluating f has an error below 16 u,
-      // where u = 2^-24.
+      // All activations f in this file have slopes below 1.2. Evaluating f(x) has an error below
+      // 16 u (|x| + 1), where u = 2^-24.
       bound = 1.2 * bound + 16 * u * (std::fabs(want) + 1);
       want = value(*t.f, want);
     }
@@ -603,8 +603,9 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(a_result_written_past_the_caches_has_the_same_bits) {
-  // The result c takes 16 MiB. It is aligned to 64 bytes, or shifted by one float so that no row is
-  // aligned. If c has 208 columns (n), the last tile of each row is partial.
+  // The result c takes more than 16 MiB. If its rows are aligned to 64 bytes, kernels write it with
+  // non-temporal stores. If it is shifted by one float, they do not. With 208 columns (n), the last
+  // AVX-512 tile in each row of tiles is partial.
   for (const std::int64_t n : {64, 208}) {
     const std::int64_t m = (16 << 20) / (4 * n) + 9, k = 5;
     const Matrix a(m, k, 1, DType::f32, 0, 1), b(k, n, 1, DType::f32, 0, 2);

@@ -282,11 +282,12 @@ BOOST_AUTO_TEST_CASE(chacal_table_3_replaces_the_heads_of_a_trained_model) {
                  trained.model->parameters().all()[0].value().to_doubles(),
              boost::test_tools::per_element());
 
-  // A second execution of the recipe reuses its runs. The option `model` names any run as the
-  // trained model to start from.
+  // A second execution of the recipe reuses its runs.
   const auto written = fs::last_write_time(other.path() / "metrics.jsonl");
   BOOST_TEST(recipe.run(options).rows[4].value == result.rows[4].value);
   BOOST_TEST((fs::last_write_time(other.path() / "metrics.jsonl") == written));
+  // The option `model` names a run. The recipe then continues this run's model instead of training
+  // its own.
   options.model = base.path().string();
   options.out = folder / "given";
   options.heads = "fal";

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
   BOOST_TEST(
       with({4, 6}, {6, 2}, {2}) ==
       "gru: segments: expected consecutive segments that cover all 4 rows of x, got segments of 3 "
-      "rows");
+      "rows in total");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -30,8 +30,8 @@ BOOST_AUTO_TEST_CASE(squares_show_values_and_the_reference_is_outlined) {
                                     .outlined = {{1, 0}, {0, 1}, {7, 7}}});
   BOOST_TEST(svg.find("<title>a (0) \u2192 x (0): 0.5</title>") != std::string::npos);
   BOOST_TEST(svg.find("<title>&lt; (1) \u2192 y (1): 2</title>") != std::string::npos);
-  // The map draws a rectangle for each of three nonzero entries and of two outlines, and one for
-  // the frame.
+  // Three nonzero values and two outlines are rectangles with a title. The frame is a rectangle
+  // without a title.
   BOOST_TEST(count(svg, "<title>") == 5u);
   BOOST_TEST(count(svg, "<rect") == 6u);
   // One of the values exceeds the maximum of the colour scale and has full opacity.

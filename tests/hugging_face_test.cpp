@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(shards_are_read_by_their_index) {
     refuses("gone.safetensors");
     with_map("");
     refuses("expected a weight_map, an object that maps tensor names to files");
-    // The first index assigns a tensor to the wrong file. The second index omits the tensor.
+    // Writes an index file that assigns a tensor to the wrong file, then one that omits the tensor.
     const std::string first = text('"', tensors[0].name, "\":\"shard-0");
     BOOST_REQUIRE(map.starts_with(first));
     with_map(text('"', tensors[0].name, "\":\"shard-1", map.substr(first.size())));
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
   refuses([](auto& c) { set_option(c.mixers, "temper", "position"); },
           "without the option \"temper\", got heads with this option");
   refuses([](auto& c) { c.norm = NormKind::rms; }, "no Hugging Face family matches this model");
-  refuses([](auto& c) { c.gated = true; }, "expected LayerNorms before ungated feed forwards");
+  refuses([](auto& c) { c.gated = true; }, "feed forwards with biases and without gates");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2/1", 8); }, "got softmax:2/1x4");
   refuses([](auto& c) { c.positions = Positions::none; }, "gpt_neox: expected rotary positions");
   refuses([](auto& c) { c.tied = true; }, "gpt_neox: expected an output layer that is not tied");
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "gpt_neox: expected a score scale of 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2", c.width = 6); },
-          "expected at most 3 rotated entries, the width of a head");
+          "expected at most 3 rotated entries (the width of a head) after rounding up");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
         [&](auto& c) {

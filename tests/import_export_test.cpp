@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(an_imported_model_can_be_trained_with_heads_of_another_kind
     longhand.json("import " + golden + " --out run-" + golden + " --heads " + heads +
                   " --gamma 0.25 --learned_gamma head --task.length 12 --steps 2 --batch 2 "
                   "--evaluate_samples 3 --json");
-    // The imported weights contain no gamma. The trained logit of gamma therefore starts at the
-    // logit of --gamma 0.25, which is ln(1/3).
+    // gamma is the sigmoid of a parameter. The imported weights do not contain this parameter, so
+    // it starts at ln(1/3), where gamma is 0.25 as set by --gamma.
     const auto imported = SafetensorsFile::open(
         longhand.path("run-" + golden + "/checkpoints/step-0/model.safetensors"));
     const SafetensorsEntry& logits = imported.at("blocks.1.mixing.gamma_logit");

@@ -103,7 +103,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   BOOST_TEST(reason(0, "1 2", "2 2") == "expected digits and ⊥, got \"1 2\"");
   BOOST_TEST(reason(0, "⊥", "1") == "expected digits and ⊥, got \"⊥\"");
   BOOST_TEST(reason(0, "1 ↑ ⊥", "1") == "expected digits and ⊥, got \"1 ↑ ⊥\"");
-  BOOST_TEST(reason(0, "12 ⊥", "3 1") == "text: no token fits at character 1: \"12 ⊥\"");
+  BOOST_TEST(reason(0, "12 ⊥", "3 1") ==
+             "text: no token of the vocabulary matches at character 1: \"12 ⊥\"");
   BOOST_CHECK_THROW(task->answer("", 0), Error);
 }
 

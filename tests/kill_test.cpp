@@ -53,8 +53,9 @@ std::vector<std::vector<double>> train(const fs::path& folder, std::uint64_t mos
   return values_of(decoder);
 }
 
-/// Starts a training again and again and kills it, until all its steps are done. Returns the number
-/// of files in its last checkpoint.
+/// Starts a training and kills it, again and again, until all its steps are done. A checkpoint file
+/// has at most `most_file_bytes` bytes (0: no limit). Returns the number of files in the last
+/// checkpoint.
 std::ptrdiff_t kill_and_go_on(std::uint64_t most_file_bytes) {
   const TemporaryFolder folder;
   const auto whole = train(folder / "whole", 0);

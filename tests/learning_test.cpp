@@ -18,8 +18,8 @@ using namespace longhand;
 using namespace longhand::nn;
 namespace data = boost::unit_test::data;
 
-// Tests the training of models that users write themselves, with Adam and with SGD: towards float
-// values, towards classes, with dropout, and with frozen layers.
+// Tests the training of models that users write themselves, with Adam, SGD and Muon. The models
+// learn to predict floats or classes. Other tests cover dropout and frozen layers.
 
 namespace {
 

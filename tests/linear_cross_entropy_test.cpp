@@ -59,7 +59,8 @@ Step step(Backend& backend, const Batch& batch, bool plain, DType type = DType::
                                  {.consume_logits = true})
                  : model.loss(placed);
   });
-  const double share[] = {0.25};  // gradient of the loss, if the batch is a quarter of a step
+  // The backward pass starts with the gradient 1/4, as for one of four batches of a step.
+  const double share[] = {0.25};
   tape.backward(loss.value, Tensor::from(backend, {1}, type, share));
   Step result{.loss = loss.value.value().item(),
               .hits = loss.hits.item(),
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(rows_with_targets_are_listed_if_they_are_few) {
               .lengths = {100},
               .targets = std::vector<std::int32_t>(200, -1),
               .groups = 2};
-  batch.targets[6] = 3;  // in row 3, both groups have a target: entries 6 and 7
+  batch.targets[6] = 3;  // each row has two entries; those of row 3 are 6 and 7
   batch.targets[7] = 4;
   batch.targets[199] = 0;  // in row 99, only the second group has a target
   BOOST_TEST(batch.counted_rows().empty());

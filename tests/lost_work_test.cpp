@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(distributions_too_long_for_the_model_are_skipped_by_name) {
                       "most 16"));
   refuses(1, "eval a --samples 5 --on 2x", "2x: samples of up to 32 tokens");
   refuses(1, learned + "--longest 8 --out b",
-          "the model cannot read every sample of the task: it has samples of up to 16");
+          "the model cannot read every sample of the task: the task has samples of up to 16");
   BOOST_TEST(!fs::exists(folder / "b"));
 }
 
@@ -292,9 +292,9 @@ BOOST_AUTO_TEST_CASE(a_text_that_changes_during_training_ends_the_run_after_savi
                "longhand train: book: was changed while it was in use\n");
     BOOST_TEST(checkpoints(run).contains(text("step-", metrics(run).size())));
 
-    // A run is resumed only if its text is the original one.
+    // A run is resumed only if its training text is the same as when the run began.
     refuses(1, "train --resume " + run + " --max-minutes 0 --quiet",
-            text("book: expected the content with which the run began, ", book.size(),
+            text("book: differs from the file with which the run began: expected ", book.size(),
                  " bytes with checksum "));
     std::ofstream(folder / "book") << book;
     BOOST_TEST((*this)("train --resume " + run + " --max-minutes 0 --quiet").status == 0);

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused) {
                lstm({x, 0, 1, 8}, lengths_of(*backend, {2}), u);
              }) ==
              "lstm: segments: expected consecutive segments that cover all 3 rows, got segments of "
-             "2 rows");
+             "2 rows in total");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,8 +5,8 @@
 
 namespace longhand {
 
-/// Trains a byte-level model to memorize three answers, "meow" to "cat?", "woof woof" to "dog?" and
-/// "moo" to "cow?", as the run `run`. It reads at most `longest` tokens.
+/// Trains a byte-level model to memorize three answers: "meow" to "cat?", "woof woof" to "dog?" and
+/// "moo" to "cow?". The name of the run is `run`. The model can read at most `longest` tokens.
 inline void train_on_animals(const Program& program, const std::string& flags, int steps,
                              int longest) {
   std::string records;

@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 8> characters{"a", "b",      ",",      " 
 // as byte tokens.
 constexpr std::size_t known = 6;
 
-/// A tokenizer whose vocabulary contains all bytes, the known characters, and the tokens that
-/// random merges of these tokens create.
+/// A tokenizer with random merges. Its vocabulary contains all bytes, the known characters, and the
+/// results of the merges. If `of_bytes` is true, some merges join the tokens of single bytes.
 TokenizerParts random_parts(Rng& rng, std::uint32_t merges, bool of_bytes) {
   std::vector<std::string> names;
   for (unsigned byte = 0; byte < 256; ++byte) {

@@ -1,6 +1,7 @@
-// Tests that wrong calls of the C++ interface throw a clear error. Without it, they would compute
-// wrong numbers or access memory out of bounds. scripts/sanitize.sh runs this suite with the
-// undefined-behaviour sanitizer, which also finds integer overflow within the checks themselves.
+// Tests that wrong calls of the C++ interface throw a clear error instead of computing wrong
+// numbers or accessing memory out of bounds. scripts/sanitize.sh runs this suite with the
+// undefined-behaviour sanitizer. This also finds integer overflow in the code that checks the
+// arguments.
 #include <atomic>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,6 @@
-// Tests the server of `longhand serve --model`: texts through HTTP are those of `longhand generate`
-// and `longhand chat`, streams are well formed, and bad requests are refused in one line.
+// Tests the server of `longhand serve --model`: it returns the answers that the model has memorized
+// and the same text as `longhand generate`, streams are well formed, and bad requests are refused
+// in one line.
 #include <atomic>
 #include <future>
 #include <memory>
@@ -107,7 +108,7 @@ BOOST_FIXTURE_TEST_SUITE(model_server_test, Served)
 using namespace model_server_test;
 
 BOOST_AUTO_TEST_CASE(texts_equal_those_of_the_commands) {
-  // The answers that the model has memorized, so that any other text is wrong.
+  // The model has memorized these answers, so the server must return exactly them.
   for (const auto& [question, answer] : std::vector<std::pair<std::string, std::string>>{
            {"cat?", "meow"}, {"dog?", "woof woof"}, {"cow?", "moo"}}) {
     const Json said = chat({{"messages", user(question)}, {"model", "any"}});
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(texts_equal_those_of_the_commands) {
     BOOST_TEST(choice["message"]["content"].string() == answer);
     BOOST_TEST(choice["message"]["role"].string() == "assistant");
     BOOST_TEST(choice["finish_reason"].string() == "stop");
-    // A byte is a token. The line break that ends the answer is one more.
+    // Each byte is a token. The answer has one more token, the line break that ends it.
     BOOST_TEST(said["usage"]["prompt_tokens"].integer() == std::ssize(question));
     BOOST_TEST(said["usage"]["completion_tokens"].integer() == std::ssize(answer) + 1);
   }
@@ -165,7 +166,8 @@ BOOST_AUTO_TEST_CASE(the_parts_of_a_stream_join_to_the_whole_text) {
   BOOST_TEST(joined == "woof woof");
   BOOST_TEST(parts.back()["usage"]["completion_tokens"].integer() == 10);
 
-  // The end of this text could be the beginning of the stop text, so the last part contains it.
+  // The answer ends with "f woof", the beginning of the stop text "f woofer". The server delays
+  // these letters until the answer is complete, and then must send them.
   joined.clear();
   for (const Json& part :
        events("/v1/completions", {{"prompt", "dog?"}, {"stop", "f woofer"}, {"stream", true}})) {
@@ -192,8 +194,8 @@ BOOST_AUTO_TEST_CASE(requests_without_the_key_are_refused) {
     BOOST_TEST(answer.status == 401);
     BOOST_TEST(contains(answer.json()["error"]["message"].string(), "API key"));
   }
-  // A name of another machine. A web page from there could otherwise reach this server, if the name
-  // resolves to this machine's address.
+  // The Host header names another machine and must be refused. Otherwise a web page of example.org
+  // could access this server by making example.org resolve to this machine's address.
   const HttpAnswer foreign = raw_request(
       server->port(), "GET /v1/models HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n");
   BOOST_TEST(foreign.status == 403);
@@ -222,7 +224,7 @@ BOOST_AUTO_TEST_CASE(bad_requests_are_refused_in_one_line) {
     refused(path, text("{\"prompt\": ", prompt, "}"), "prompt: expected one text or one list");
   }
   refused(path, R"({"prompt": ""})", "prompt: expected at least one token");
-  refused(path, R"({"prompt": [256]})", "prompt: expected tokens below 256, got 256");
+  refused(path, R"({"prompt": [256]})", "prompt: expected token ids below 256, got 256");
   refused(path, text("{\"prompt\": \"", std::string(4000, 'x'), "\"}"),
           "the prompt is too long: expected at most 3999 tokens, got 4000");
   for (const auto& [field, message] : std::vector<std::pair<std::string, std::string>>{
@@ -242,7 +244,8 @@ BOOST_AUTO_TEST_CASE(bad_requests_are_refused_in_one_line) {
            {R"("response_format": {"type": "json_object"})", "response_format: this server"}}) {
     refused(path, text("{\"prompt\": \"cat?\", ", field, "}"), message);
   }
-  // Fields that ask for nothing are accepted, as programs send them.
+  // Some programs send fields with values that have no effect, such as null, false or an empty
+  // list. Such fields are accepted, even if the server does not support any other value.
   BOOST_TEST(post_text(path, R"({"prompt": "cat?", "n": 1, "logprobs": null, "echo": false,
       "tools": [], "stop": null, "user": "x", "response_format": {"type": "text"}})")
                  .status == 200);

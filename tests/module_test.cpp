@@ -145,10 +145,14 @@ BOOST_FIXTURE_TEST_CASE(errors_of_shapes_name_the_layer, Fixture) {
                             normal(1));
   const nn::Embedding embedding(Scope(parameters) / "embedding", 5, 8);
   const Var x = Tensor::zeros(*backend, {3, 63}, DType::f32);
-  expect_refusal([&] { head(x); }, "layer head: expected rows of 64 numbers, got [3, 63]");
-  expect_refusal([&] { norm(x); }, "layer blocks.0.norm: expected rows of 8 numbers, got [3, 63]");
+  expect_refusal([&] { head(x); },
+                 "layer head: expected an input with the last dimension 64, got the shape [3, 63]");
+  expect_refusal(
+      [&] { norm(x); },
+      "layer blocks.0.norm: expected an input with the last dimension 8, got the shape [3, 63]");
   expect_refusal([&] { forward(x, {}); },
-                 "layer blocks.0.feed_forward.up: expected rows of 8 numbers, got [3, 63]");
+                 "layer blocks.0.feed_forward.up: expected an input with the last dimension 8, got "
+                 "the shape [3, 63]");
   expect_refusal(
       [&] {
         embedding(Tensor::from(*backend, {2}, std::vector<std::int32_t>{4, 5}));

@@ -18,7 +18,7 @@ using namespace longhand::nn;
 
 namespace {
 
-/// A matrix with plain loops.
+/// A matrix in f64, stored row by row.
 struct Matrix {
   std::size_t rows, columns;
   std::vector<double> of = std::vector<double>(rows * columns);
@@ -177,7 +177,8 @@ BOOST_FIXTURE_TEST_CASE(adamw_updates_vectors_groups_and_parts_of_matrices, Fixt
   for (const auto& [name, tensor] : muon->state()) names.push_back(name);
   BOOST_TEST((names == std::vector<std::string>{"matrix.m", "embedding.m", "embedding.v", "part.m",
                                                 "part.v", "bias.m", "bias.v"}));
-  // Copies of the same parameters, all of which AdamW updates.
+  // Copies of all parameters, which AdamW alone updates. Only `matrix`, which Muon updates, must
+  // then differ from its copy.
   Parameters again{*backend, {DType::f64}, 1};
   std::vector<Parameter> same;
   for (const Parameter& p : parameters.all()) {

@@ -152,13 +152,13 @@ Tensor next_rows(const Tensor& x) {
   return Tensor::from(x.backend(), x.shape(), x.dtype(), moved);
 }
 
-/// Corrupts dc, the gradient of the shifts (Scores::decay). The correct dc contains, for each query
-/// i, the sum of dS_ij over the keys j. In exact arithmetic this sum is 0. Because the stored
-/// output y_i is rounded, the sum is
-///   dy_i . (sum_j w_ij v_j - y_i sum_j w_ij).
-/// The mutant subtracts these sums from dc. For softmax and TRA (threshold relative attention), w
-/// is P, and sum_j w_ij includes the sink and is therefore 1. For entmax, w is the square root of
-/// P, and y is the stored root_mean.
+/// Corrupts dc, the gradient of the shifts (Scores::decay). For each query i, dc contains the sum
+/// of dS_ij over the keys j. If the stored output y_i were exact, the sum over the keys and the
+/// sink would be 0. Because y_i is rounded, this sum is
+///   dy_i . (sum_j w_ij v_j - y_i sum_j w_ij),
+/// which the mutant subtracts from dc. For softmax and TRA (threshold relative attention), w is P,
+/// and sum_j w_ij includes the sink and is therefore 1. For entmax, w is the square root of P, and
+/// y is the stored root_mean.
 void forget_row_sums(const AttentionBackward& op) {
   const Scores& s = op.scores;
   Backend& backend = op.dy.data.backend();
@@ -176,7 +176,7 @@ void forget_row_sums(const AttentionBackward& op) {
     stored = entmax->root_mean;
     roots = true;
   } else {
-    return;  // for other rules, the rows of dS do not sum to 0
+    return;  // stick-breaking and sigmoid: the rows of dS do not sum to 0
   }
   const Tensor weights(backend, {weights_size(s.queries, s.keys, s.q.heads)}, DType::f32);
   backend(AttentionWeights{.scores = s, .rule = rule, .weights = weights});
@@ -245,7 +245,7 @@ Tensor shorter(const Tensor& x) {
   return x.shape().rank() >= 2 && x.shape()[0] > 1 ? x.slice(0, x.shape()[0] - 1) : x;
 }
 
-// Mutants of operations: ops that compute another formula.
+// Mutants of ops: each computes a wrong formula in place of an op of the catalog.
 
 /// Attention, or ChaCAL if `chained`, that omits the value of one key: of the second-to-last
 /// visible key or, without a causal mask, of a key that depends on the query.

@@ -38,14 +38,14 @@ std::vector<Setting> settings() {
           {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
           {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
           {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
-          // No backend on the host computes in TF32. In this setting the reference backend computes
-          // the results, which are compared with the bounds of TF32.
+          // No CPU backend computes in TF32. In this setting the mutants change results of the
+          // reference backend, and the bounds are those of TF32.
           {"f32 TF32", DType::f32, Math::fast, true, make_reference_backend()}};
 }
 
 /// A mutant that cannot be detected, and the reason.
 struct Excuse {
-  // An empty mutant, operation or setting stands for all of them.
+  // `mutant` is the beginning of a mutant's name. An empty string matches every name.
   std::string mutant, operation, setting, reason;
 };
 const std::vector<Excuse>& excuses() {
@@ -160,7 +160,7 @@ class Trial {
   tolerance::Standard& standard_;
   double unit_;
   std::vector<Results> right_;
-  // Names of the operations of core/contract that the tested op of the catalog runs.
+  // Names of the backend operations (core/contract) that the tested op executes.
   std::set<std::string_view> runs_;
   Count count_;
 };

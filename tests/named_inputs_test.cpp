@@ -1,5 +1,5 @@
-// Tests the named inputs of a batch, which are further tokens or floats with names: on the host, on
-// a backend, and in a model that is trained.
+// Tests the named inputs of a batch, which are additional tokens or floats that a model finds by
+// name. The tests check their sizes and padding, place them on a backend, and train a model.
 #include <functional>
 #include <utility>
 
@@ -48,9 +48,9 @@ BOOST_AUTO_TEST_CASE(named_inputs_are_placed_and_found_by_name) {
   BOOST_TEST(placed.features_of("picture").shape() == Shape({2, 3}));
   BOOST_TEST(placed.features_of("picture").to_doubles()[5] == 6.0);
   expect_refusal([&] { placed.tokens_of("sourse"); },
-                 "batch: expected an input of tokens named sourse, got only source");
+                 "batch: no input of tokens has the name sourse; existing names: source");
   expect_refusal([&] { placed.features_of("source"); },
-                 "batch: expected an input of floats named source, got only picture");
+                 "batch: no input of floats has the name source; existing names: picture");
   Batch other = batch_of({1, 2, 2});
   other.named_features["picture"].values[5] = -6;
   placed.assign(other);
@@ -89,8 +89,7 @@ BOOST_AUTO_TEST_CASE(named_inputs_whose_sizes_do_not_fit_are_refused_by_name) {
       },
       "source: expected lengths of at least 0, got -1");
   refused([](Floats&, TokenRows& source) { source.filling = 6; },
-          "source: expected a filling (number of padding tokens) of 0 or 2, the length of the last "
-          "sequence, got 6");
+          "source: expected 0 or 2 padding tokens (all tokens of the last sequence), got 6");
 }
 
 BOOST_AUTO_TEST_CASE(all_sequences_of_a_named_input_may_be_empty) {
@@ -134,7 +133,8 @@ BOOST_AUTO_TEST_CASE(batches_whose_sizes_do_not_fit_are_refused) {
           "weights: expected entries for 3 rows (1 per row), got 2");
   refused([](Batch& batch) { batch.positions = {0}; },
           "positions: expected entries for 3 rows (1 per row), got 1");
-  refused([](Batch& batch) { batch.groups = 0; }, "groups: expected at least 1, got 0");
+  refused([](Batch& batch) { batch.groups = 0; },
+          "groups (target classes per row): expected at least 1, got 0");
   refused([](Batch& batch) { batch.lengths = {2'000'000'000}; },
           "tokens: expected lengths that add up to 3 tokens, got 2000000000");
   refused(
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(named_inputs_are_padded_together_with_the_tokens) {
   // A model may expect a row of floats for each token or sequence, so a batch with named floats is
   // not padded.
   BOOST_TEST(filled_up(batch_of({3, 0, 2})).lengths.size() == 3u);
-  // The position ids of the 251 padding tokens do not exceed those of the sequences.
+  // `longest` is the largest position id + 1. All 251 padding tokens have the position id 0.
   BOOST_TEST(place(*backend, full, DType::f64).tokens_of("source").longest == 3);
 }
 

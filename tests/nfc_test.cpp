@@ -34,7 +34,8 @@ BOOST_AUTO_TEST_CASE(marks_are_sorted_and_composed_with_their_base) {
 }
 
 BOOST_AUTO_TEST_CASE(code_points_newer_than_unicode_9_are_not_changed) {
-  // Only Unicode 13 and later compose these two code points, so nfc() must not change them.
+  // to_nfc() follows Unicode 9. These two code points are composed only since Unicode 13, so they
+  // must stay unchanged.
   BOOST_TEST(nfc("\U00011935\U00011930") == "\U00011935\U00011930");
 }
 

@@ -96,8 +96,8 @@ BOOST_AUTO_TEST_CASE(files_of_another_format_are_refused) {
   std::string flipped = good;
   flipped[200] = static_cast<char>(flipped[200] ^ 1);
   says(flipped, "checksum", "x.npz");
-  // For many places, one copy of the file has a changed byte there, and another copy ends there.
-  // Each copy must be read or refused.
+  // Damages the file at many places: one copy has a changed byte there, another copy ends there.
+  // The reader must return arrays or throw an Error, and must not crash.
   for (std::size_t i = 0; i < good.size(); i += 3) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x55);

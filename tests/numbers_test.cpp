@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(entries_outside_an_array_are_refused) {
   const std::int64_t row = 2;
   expect_refusal([&] { numbers.select({&row, 1}); }, "expected a row index from 0 to 1, got 2");
   expect_refusal([&] { Numbers({3}, Numbers::Type::i16, "abcde"); },
-                 "expected the shape [3] with 2 bytes per entry, got 5 bytes");
+                 "expected data of the shape [3] with 2 bytes per entry, got 5 bytes in total");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -246,9 +246,9 @@ BOOST_AUTO_TEST_CASE(bf16_moments_are_f32_moments_rounded_at_each_step) {
     for (std::size_t k = 0; k < 2; ++k) {
       const std::vector<double>&exact = moments[k], &rounded = moments[2 + k];
       for (std::size_t i = 0; i < size; ++i) {
-        // Each of three steps rounds a moment to bf16, which changes it by up to 2^-8 of its value.
-        // The errors rarely add up, so the bound is half of their maximum sum. A small margin is
-        // for roundings to f32.
+        // Each of three steps rounds a moment to bf16, with a relative error of at most 2^-8. These
+        // errors are rarely all large and of the same sign, so the bound is half of their maximum
+        // sum. The factor is 3.01 instead of 3 because numbers are also rounded to f32.
         BOOST_TEST(std::abs(rounded[i] - exact[i]) <= 3.01 * 0x1p-9 * std::abs(exact[i]));
       }
       BOOST_TEST((size == 1 || rounded != exact));
@@ -299,7 +299,7 @@ class Plain final : public Optimizer {
   }
 };
 
-/// A wrong optimizer: it declares two numbers for each step, but now() returns only one.
+/// An optimizer with a bug: it declares that now() returns two numbers, but now() returns only one.
 class Two final : public Optimizer {
  public:
   Two(const Parameters& parameters, Groups groups, Communicator* ranks)

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_task_are_refused) {
     BOOST_TEST(contains(refused, message));
   };
   says(path("a"), "expected a file train.jsonl among the files of the task, got 2 files");
-  says(path("empty"), "expected *.jsonl files, including train.jsonl, got no such file");
+  says(path("empty"), "expected *.jsonl files, including train.jsonl, got no *.jsonl file");
   says(path("none.jsonl"), "none.jsonl: no such file");
   says("", "expected a folder with train.jsonl (--task FOLDER) or a list of JSONL files");
   says(path("a/one.jsonl") + "," + path("a/one.jsonl"), "two files with the name \"one\"");
@@ -177,13 +177,14 @@ BOOST_AUTO_TEST_CASE(tokens_are_characters_and_a_sample_is_prompt_mark_answer_an
   BOOST_TEST(texts_of(*task, sample.tokens) == expected);
   BOOST_TEST(sample.asked == (std::vector<std::int32_t>{2, 3, 4}));
   BOOST_TEST(task->as_text(sample).first == "né=");
-  BOOST_TEST(task->vocabulary().encode("né").size() == 3u);  // the mark "=" is added to a prompt
+  // encode() appends the mark to a prompt, so the tokens are n, é and =.
+  BOOST_TEST(task->vocabulary().encode("né").size() == 3u);
   BOOST_TEST(task->answer("né") == "én\n");
   BOOST_TEST(!task->check("né", "én").has_value());
   BOOST_TEST(task->check("né", "nn").value() == "expected \"én\", got \"nn\"");
-  // The answer of the second record already ends with a line break, which is the end of answers, so
-  // no other end is added. The pair [2, 1] of this record says that its token 2 (the first token of
-  // the answer, not counting the mark "=") copies its token 1.
+  // Answers end with a line break. The answer of the second record already has one, so none is
+  // added. The pair [2, 1] of this record numbers the tokens of prompt and answer from 0, without
+  // the mark "=". It says that token 2, the first token of the answer, copies token 1.
   const Sample second = task->sample_at(1, 0);
   BOOST_TEST(second.tokens.size() == 6u);
   BOOST_REQUIRE(task->reference(second).size() == 1u);
@@ -267,7 +268,8 @@ BOOST_AUTO_TEST_CASE(a_built_in_task_written_as_files_has_the_same_samples) {
         std::uint32_t stream = 0;
         for (std::uint64_t i = 0; i < own->count(); ++i) {
           Sample expected;
-          do {  // skips samples without scored tokens, which are not in the files
+          // The files contain only samples with scored tokens, so all other samples are skipped.
+          do {
             Rng rng(config.training().seed, is_train ? Purpose::data : Purpose::evaluation,
                     is_train ? 1 : 0, stream++);
             expected = built_in->sample(rng, 0);
@@ -320,10 +322,11 @@ BOOST_AUTO_TEST_CASE(a_folder_is_a_task_for_training_and_scoring) {
   BOOST_TEST((*this)("generate run --prompt ab= --tokens 3").status == 0);
   BOOST_TEST((*this)("eval run --text more.jsonl").status == 0);
   refuses(1, "eval run --on train", "mine/train.jsonl: ");
-  refuses(2, "generate run --prompt xy= --tokens 3", "no token fits at character 1");
+  refuses(2, "generate run --prompt xy= --tokens 3",
+          "no token of the vocabulary matches at character 1");
   file(*this, "strange.jsonl", record("ab=", "ba") + record("aé=", "éa"));
   refuses(1, "eval run --text strange.jsonl",
-          "strange.jsonl:2: text: no token fits at character 2");
+          "strange.jsonl:2: text: no token of the vocabulary matches at character 2");
   std::filesystem::rename(folder / "gone", folder / "mine");
 
   const Outcome help = (*this)("train --task mine --help");
@@ -415,14 +418,16 @@ BOOST_AUTO_TEST_CASE(tokens_of_prompts_may_have_labels_instead_of_an_answer) {
     return text(R"({"prompt":"a b","answer":"","labels":)", labels, "}");
   };
   says(record("a b", "9"), "expected \"labels\", as the first record has, got none");
-  says(with("[]"), "\"labels\": expected [[i, \"label\"], ...]");
+  says(with("[]"),
+       "\"labels\": expected a non-empty list of [i, \"label\"], where i is a token's index");
   says(with("[[1]]"),
-       "\"labels\": expected [i, \"label\"], or [i, g, \"label\"] with g below 4096, got");
+       "\"labels\": expected [i, \"label\"] or [i, g, \"label\"], where i is a token's index and "
+       "g a label number below 4096, got");
   says(with("[[0,4096,\"9\"]]"), "\"labels\": expected [i, \"label\"]");
   says(with("[[1,\"9\"],[0,\"9\"]]"), "\"labels\": expected ascending indices");
   says(with("[[0,\"8 9\"]]"), "\"labels\": expected labels without spaces");
   says(with("[[2,\"9\"]]"),
-       "\"labels\": expected indices below 2, the tokens of the prompt, got 2");
+       "\"labels\": expected token indices below 2, the number of tokens of the prompt, got 2");
 }
 
 BOOST_AUTO_TEST_CASE(a_task_with_labels_is_trained_from_its_files) {

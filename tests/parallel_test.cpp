@@ -38,8 +38,8 @@ BOOST_DATA_TEST_CASE(every_chunk_runs_once, data::make(crews), threads) {
   }
 }
 
-// Each worker thread writes to the element with its number. If two workers had the same number,
-// counts would be lost, and the thread sanitizer would report a race.
+// Each worker thread increments the element of `counts` at its own worker number. If two threads
+// had the same number, increments would be lost, and the thread sanitizer would report a race.
 BOOST_DATA_TEST_CASE(a_worker_number_is_never_shared, data::make(crews), threads) {
   ThreadPool pool(threads);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(threads));

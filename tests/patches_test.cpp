@@ -113,7 +113,9 @@ BOOST_AUTO_TEST_CASE(impossible_patches_are_refused) {
   expect_refusal([&] { mean_pool(x, 3); }, "mean_pool: x: expected a height of at least 3");
   expect_refusal([&] { patches(x.reshape({4, 6}), {}); }, "expected [images, height");
   expect_refusal([&] { max_pool(x.reshape({4, 6}), 2); }, "max_pool: x: expected [images");
-  expect_refusal([&] { conv(x); }, "layer conv: expected rows of 2 numbers, got [1, 2, 4, 3]");
+  expect_refusal(
+      [&] { conv(x); },
+      "layer conv: expected an input with the last dimension 2, got the shape [1, 2, 4, 3]");
 }
 
 BOOST_AUTO_TEST_CASE(impossible_convolutions_are_refused) {

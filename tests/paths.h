@@ -3,6 +3,6 @@
 namespace longhand {
 
 extern const char* const test_data;      // the folder of the tests
-extern const char* const built_program;  // the file of the program longhand in this build
+extern const char* const built_program;  // path of the program longhand of this build
 
 }  // namespace longhand

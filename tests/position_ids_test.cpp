@@ -146,9 +146,9 @@ BOOST_AUTO_TEST_CASE(coupled_positions_start_anywhere_and_stay_in_the_range) {
         BOOST_TEST(sample.positions[t] < 12);
       }
     }
-    // The ids of a sample start at a random number and stay below 12. Counted from this start, the
-    // largest coupled id is 4 (three digits and the end), which leaves 8 starts. The largest digit
-    // place is 3, which leaves 9 starts.
+    // Position ids are a random start plus couplings or digit places, and are less than 12.
+    // Couplings are at most 4 (three digits and the end), so 8 starts are possible. Digit places
+    // are at most 3, so 9 starts are possible.
     BOOST_TEST(starts.size() == (ids == PositionIds::coupled ? 8u : 9u));
   }
 }
@@ -299,7 +299,8 @@ BOOST_AUTO_TEST_CASE(a_recorded_step_equals_the_step_executed_directly) {
     nn::Decoder model(*backend, small_decoder(*task, nn::Positions::learned, 40), 1);
     const auto source = app::training_batches(task, 3, {.sequences = 12});
     const auto full = [&](std::int64_t step, std::int64_t part) {
-      return nn::filled_up(source(step, part));  // pads the batch as recorded steps do
+      // Recorded steps (CUDA graphs) pad their batches in the same way.
+      return nn::filled_up(source(step, part));
     };
     return train_losses(model, full, {.steps = 8, .schedule = {.peak = 1e-2, .steps = 8}});
   };

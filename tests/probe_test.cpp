@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   const Bases bases = bases_of(*model);
   const nn::Batch batch{.tokens = {2, 1, 4}, .lengths = {3}};
   const auto all = project(*model, batch, bases);
-  BOOST_TEST(all.size() == 4u);  // before and after the feed forward of each of two layers
+  BOOST_TEST(all.size() == 4u);  // before and after the MLP of each of two layers
   for (const Projection& p : all) {
     check_values(p.decoder, {3, 4, 0, 0, 0, 0, /**/ 0, 1, 2, 0, 0, 0, /**/ 6, 0, 0, 0, 0, 0});
     check_values(p.encoder, {0, 4, 25, 0, 18, 0, /**/ 0, 5, 4, 0, 0, 0, /**/ 0, 0, 18, 0, 36, 0});
@@ -86,12 +86,13 @@ BOOST_AUTO_TEST_CASE(projections_are_products_with_the_rows_of_both_bases) {
   BOOST_TEST((all[1].place == StreamPlace::after_mlp));
 }
 
-// sorting_mechanisms() counts two properties of the products of a token with the rows of the output
-// layer. First, the largest product of the delimiter ⊥ should belong to the minimum of the input.
-// In this test it belongs to the number 1, so it counts only if the minimum is 1. Second, the two
-// largest products of a number should belong to the number itself and its successor. In this test,
-// those of the numbers 1 and 2 both belong to 1 and 2. So only the number 1 counts, and only if the
-// input contains 2.
+// sorting_mechanisms() multiplies a token's residual stream by the rows of the output layer, one
+// row per number, and counts hits of two mechanisms:
+//   - At the delimiter ⊥, the row of the smallest input number should have the largest product. In
+//   this test the row of 1 always has it, which is a hit if the smallest number is 1.
+//   - At an output number, its own row and the row of the next greater input number should have the
+//   two largest products. In this test, the rows of 1 and 2 have them at both 1 and 2. This is a
+//   hit only at 1, and only if the input contains 2.
 BOOST_AUTO_TEST_CASE(mechanisms_are_counted) {
   embed({{}, {0, 1, 0.5}, {0, 0.5, 1}, {0, 0, 0, 1}, {0, 1}, {}});
   const Mechanisms counts = sorting_mechanisms(*model, *task, {.samples = samples, .seed = 4});

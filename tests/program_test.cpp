@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
   BOOST_TEST((*this)("generate run --prompt abc= --temp 0 --max-new-tokens 32").out == likeliest);
   refuses(2, "train --lr 1 --rate 2", "--rate: expected one value, got 2");
   refuses(2, "train --task words --lr much", "--rate: ");
-  refuses(2, "train --task words --heads 4", "; softmax:4 is a list of softmax heads");
+  refuses(2, "train --task words --heads 4", "; for 4 softmax heads, write softmax:4");
   refuses(2, "info --lr 1", "there is no option --lr");
   BOOST_TEST(contains((*this)("train --help all").out, "same as --rate"));
   BOOST_TEST(contains((*this)("man train").out, "same as \\-\\-rate"));

@@ -665,8 +665,8 @@ BOOST_AUTO_TEST_CASE(a_rank_that_ends_amid_a_sum_keeps_its_memory_until_the_sum_
   const auto backend = make_cpu_backend({.threads = 1});
   const Tensor x = Tensor::zeros(*backend, {1 << 12}, DType::f32);
   { Communicator(std::make_unique<LatePeer>()).begin_sum(x); }
-  // A sum of two ranks takes two exchanges. Numbers from the other rank are first added to one half
-  // of x and then overwrite the other half.
+  // Summing x over two ranks takes two exchanges. The first exchange adds the other rank's numbers
+  // to one half of x. The second exchange replaces the other half of x by the other rank's numbers.
   const std::vector<double> sums = x.to_doubles();
   BOOST_TEST(sums.front() == sums[(1 << 11) - 1]);
   BOOST_TEST(sums.front() > 0);

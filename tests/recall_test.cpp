@@ -192,7 +192,8 @@ BOOST_AUTO_TEST_CASE(lengths_are_even_and_have_the_same_density_of_keys) {
 BOOST_AUTO_TEST_CASE(the_reference_of_a_value_is_its_place_in_the_table) {
   const auto task = make({{"tokens", "96"},
                           {"pairs", "8"},
-                          // In a small vocabulary, values also occur after the table of pairs.
+                          // In a small vocabulary, values also occur by chance after the table
+                          // of keys and values.
                           {"vocabulary", "60"},
                           {"repeats", "3"},
                           {"back", "2"}});
@@ -257,7 +258,7 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_place_by_place) {
   BOOST_TEST(verdict("1 6 3 4 2 2 2 1 3 7 0 1 3 3", answer) ==
              "key 1: expected a slot that begins with this key, but no slot does");
   BOOST_TEST(verdict("1 6 3 4 2 2 1 8 3 7 0 1 3 3", answer) ==
-             "text: no token fits at character 15: \"8 3 7 0 1 3 \"");
+             "text: no token of the vocabulary matches at character 15: \"8 3 7 0 1 3 \"");
   BOOST_CHECK_THROW(task->answer("1 6"), Error);
 
   const auto repeated = make(

@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(f32_results_are_rounded_once) {
 
 BOOST_AUTO_TEST_CASE(bf16_is_refused_by_name) {
   BOOST_TEST(refusal([&] { Tensor(run, {1}, DType::bf16); }) ==
-             "reference: expected f64 or f32, got bf16");
+             "reference backend: expected the type f64 or f32, got bf16");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -228,12 +228,12 @@ BOOST_AUTO_TEST_CASE(arguments_that_do_not_fit_are_refused) {
       [&] {
         place({{4, 0}, {3, 0}});
       },
-      "expected reference pairs in ascending order of their rows, with rows below 9, got row 3");
+      "reference: expected (row, position) pairs sorted by row, with rows below 9, got row 3");
   expect_refusal(
       [&] {
         place({{9, 0}});
       },
-      "expected reference pairs in ascending order of their rows, with rows below 9, got row 9");
+      "reference: expected (row, position) pairs sorted by row, with rows below 9, got row 9");
 }
 
 // The weights that look() returns must give the outputs of the heads. The projection of the first
@@ -426,7 +426,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
     const Json scored = json("eval some --json --samples 20 --reading " + reading);
     BOOST_TEST(scored["rows"].size() > 0u);
   }
-  refuses(1, "generate some --prompt ab=", "some: expected a run with plain attention");
+  refuses(1, "generate some --prompt ab=", "some: expected a run without reinforced heads");
   refuses(1, "train --task reversal --reinforce 0 --steps 1 --out trained",
           "model.reinforce: reinforced heads have no gradient");
   BOOST_TEST(!std::filesystem::exists(path("trained")));
@@ -438,7 +438,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   text.set("task.length", "20");
   make("book", text, 1);
   refuses(1, "eval book --samples 5", "reinforced heads: expected reference attention");
-  refuses(1, "chat book", "book: expected a run with plain attention");
+  refuses(1, "chat book", "book: expected a run without reinforced heads");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,7 +11,8 @@
 #include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
-/// Tests of reports as Markdown, of the pages of docs/results, and of the tables made from them.
+/// Tests the conversion of reports to Markdown, the results pages of recipes, and the tables that
+/// list the results of all pages.
 BOOST_AUTO_TEST_SUITE(results_page_test)
 
 using namespace longhand::app;
@@ -216,8 +217,9 @@ BOOST_AUTO_TEST_CASE(a_block_is_replaced_if_it_exists) {
       "expected a page with the marker lines \"<!-- x -->\" and \"<!-- end of x -->\"");
 }
 
-/// `longhand repro ... --page` writes the page of a recipe and its figures (the numbers in tables).
-/// `longhand record docs/results` makes tables from the figures and writes them into the pages.
+/// `longhand repro ... --page` writes a recipe's page and, next to it, its figures as JSON. Figures
+/// are the numbers in the tables of the page. `longhand record docs/results` rebuilds all tables
+/// from the JSON files.
 BOOST_AUTO_TEST_CASE(committed_pages_agree_with_their_figures) {
   const fs::path pages = fs::path(longhand::test_data).parent_path() / "docs/results";
   const auto results = results_in(pages);

@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(a_stick_is_broken_as_worked_out) {
   check_close(y.value().to_doubles(), {0, 12, 8, 5}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
   check_close(v.data.grad().to_doubles(), {1.0 / 24, 1.0 / 6, 3.0 / 4, 0}, 1e-15);
-  // For the three visible keys, P dP is 1, 1 and 3. The gradient dS of a score is P dP of its key,
-  // minus sigmoid(score) times the sum of P dP over this key and all earlier keys.
+  // The products P_j dP_j of the three visible keys are 1, 1 and 3. The gradient of a score s_j is
+  //   dS_j = P_j dP_j - sigmoid(s_j) (P_0 dP_0 + ... + P_j dP_j).
   check_close(s.k.data.grad().to_doubles(), {0.5, 1 - 2.0 * 2 / 3, 3 - 5 * 0.75, 0}, 1e-14);
 }
 
@@ -76,10 +76,10 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
   const Var y = recorded(tape, [&] { return attention(s, v, rule); });
   check_close(y.value().to_doubles(), {12, 12, (3.0 * 4 + 12) / 4, 4}, 1e-13);
   tape.backward(y, column(*backend, {0, 0, 0, 1}));
-  // For the last query, dy . y = 4, so dS = P (dP - 4) is 8/12, 0, 0 and -2/3. The gradient of
-  // entry i of the count bias is a sum over the keys of query i: dS of each key times the number of
-  // positive scores from this key on. For the last query, this number is 3 for the first key and 1
-  // for the last key.
+  // For the last query, dy . y = 4, so dS = P (dP - 4) is 8/12, 0, 0 and -2/3. The scores of a
+  // query contain its count_bias times n_j, the number of positive scores from key j on. Its
+  // gradient is therefore sum_j dS_j n_j. For the last query, n is 3 for the first key and 1 for
+  // the last key.
   check_close(rule.count_bias.grad().to_doubles(), {0, 0, 0, 3 * 2.0 / 3 - 2.0 / 3}, 1e-14);
   check_close(s.k.data.grad().to_doubles(), {2.0 / 3, 0, 0, -2.0 / 3}, 1e-14);
 
@@ -92,8 +92,9 @@ BOOST_AUTO_TEST_CASE(positive_scores_are_counted_as_worked_out) {
 BOOST_AUTO_TEST_CASE(a_threshold_is_found_as_worked_out) {
   const auto backend = make_reference_backend();
   // Entmax has the weights max(0, score / 2 - t)^2, where t is such that they sum to 1. Half of
-  // each score is 0, 0.2, -1 and 0.2. With t = -0.4, the weights would be 0.4^2, 0.6^2, 0 and
-  // 0.6^2. Their sum would be 0.88, which is less than 1, so t must be lower.
+  // each score is 0, 0.2, -1 and 0.2. As t is about -0.44, the key with -1 has weight 0. The
+  // other three numbers have the mean 0.4 / 3 and the variance 0.08 / 9. So the sum of the weights
+  // is 3 ((mean - t)^2 + 0.08 / 9).
   const double u = std::sqrt(1.0 / 3 - 0.08 / 9), mean = 0.4 / 3, t = mean - u;
   const ScoreVars s = of_keys(*backend, {0, 0.4, -2, 0.4});
   const Doubles expected{t * t, (0.2 - t) * (0.2 - t), 0, (0.2 - t) * (0.2 - t)};
@@ -259,12 +260,14 @@ BOOST_AUTO_TEST_CASE(a_used_up_row_reads_no_further) {
   }
 }
 
-// Tests long rows in f32. The error of y must not exceed what rounding explains. Stick-breaking
-// multiplies the remaining weight by a factor for each key. Its bound is the sum of two errors:
-//   - Scores s_j have errors of at most 2^-24 |q| |k| scale. These change y by at most 2 max |v|
+// Tests long rows in f32. The error of y must not exceed what rounding explains. The bound for
+// stick-breaking is the sum of two errors:
+//   - Scores s_j have errors of at most 2^-24 |q| |k| scale. They change y by at most 2 max |v|
 //   times as much, because sum_j |dy / ds_j| <= 2 max |v|.
-//   - The errors of n products and sums change y by about 2^-24 sqrt(n) max |v|.
-// In this test, |v| < 4 deviations and |q| |k| scale < 10 deviations^2.
+//   - The remaining weight is multiplied by a factor for each of n keys. Rounding these products
+//   and the sum of y changes y by about 2^-24 sqrt(n) max |v|.
+// The numbers in q, k and v are random with the standard deviation `deviation`. For these numbers,
+// |v| < 4 deviation and |q| |k| scale < 10 deviation^2.
 BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
   const auto reference = make_reference_backend(), cpu = make_cpu_backend();
   for (const double deviation : {0.3, 1.5, 6.0}) {
@@ -293,8 +296,8 @@ BOOST_AUTO_TEST_CASE(long_rows_keep_their_digits) {
     check_close(output(same, entmax), output(p, entmax), 1e-5 * deviation * deviation);
     check_close(output(same, sigmoid), output(p, sigmoid), 1e-5 * deviation * deviation);
     for (const double gate :
-         // The multiples of these gates are exact in f32. Rounded multiples could change the signs
-         // of scores, on which TRA depends.
+         // The shift of token i is i times one of these numbers, which is exact in f32. A rounded
+         // shift could change the sign of a score, on which TRA depends.
          {-0.0625, 0.015625}) {
       check_close(output(same, stick, gate), output(p, stick, gate), of_sticks);
       check_close(output(same, tra(same), gate), output(p, tra(p), gate),

@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(a_finished_run_can_be_trained_for_more_steps) {
                       "# extended from 6 to 11 steps; the linear schedule now covers "
                       "all 11 steps: the rate is 0.0002 in step 6 and 0.0005 in step 7"));
   BOOST_TEST(contains((*this)("train --resume c").err, "c: finished after step 11"));
-  // A warm-up of 50% of the steps becomes longer if the run is extended. This changes the bits.
+  // A warm-up of 50% of the steps becomes longer if the run is extended. The result then differs
+  // from that of a run that had 12 steps from the start.
   train("d", "--schedule constant --warm-up 50%");
   BOOST_TEST(contains((*this)("train --resume d --steps 12").err,
                       "# extended from 6 to 12 steps; the constant schedule now covers"));

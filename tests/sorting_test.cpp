@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked) {
   BOOST_TEST(reason(0, "7 ⊥ 3", "3 7") == "expected numbers in the form a b c ⊥, got \"7 ⊥ 3\"");
   BOOST_TEST(reason(0, "⊥", "") == "expected numbers before ⊥, got none");
   BOOST_TEST(reason(0, "0 3 ⊥", "0 3") == "expected numbers from 1 to 100, got \"0\"");
-  BOOST_TEST(reason(0, "101 ⊥", "101") == "text: no token fits at character 1: \"101 ⊥\"");
+  BOOST_TEST(reason(0, "101 ⊥", "101") ==
+             "text: no token of the vocabulary matches at character 1: \"101 ⊥\"");
   BOOST_TEST(reason(0, "", "") == "expected numbers in the form a b c ⊥, got \"\"");
 
   BOOST_TEST(task->answer("5 3 1 4 2 ⊥ 4", 1) == " 5");

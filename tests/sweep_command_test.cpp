@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(broken_grids_are_refused) {
   refuses(2, small, "--grid is missing");
   refuses(2, small + "--grid rate", "NAME=VALUE");
   refuses(2, small + "--grid rtae=1", "did you mean rate?");
-  refuses(2, small + "--grid rate=1,,2", "expected different, non-empty values");
+  refuses(2, small + "--grid rate=1,,2", "expected non-empty values without duplicates");
   refuses(2, small + "--grid rate=1 --grid training.rate=2", "twice");
   refuses(2, small + "--grid rate=fast", "rate");
   refuses(2, small + "--grid seed=1,2", "--grid");

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_transcript_has_each_step_and_each_checkpoint_and_is_verif
                       " checkpoints and steps 1..3 and steps 4..5\n"));
   BOOST_TEST(contains(longhand("verify run").out, " and 2 checkpoints\n"));
   longhand.refuses(1, "verify run --against " + std::string(64, 'a'),
-                   "of the last line, got " + hash);
+                   "the value of --against, got " + hash);
   longhand.refuses(1, "verify run --steps 4..6", "--steps: expected steps up to 5");
   longhand.refuses(2, "verify run --steps 4..3", "A <= B");
   longhand.refuses(2, "verify run --all --sample 2", "only one of");
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(steps_of_other_kernels_are_refused) {
   const std::string portable = "LONGHAND_CPU=portable";
   BOOST_REQUIRE(longhand(transcribed + "--steps 2 --out run", portable).status == 0);
   BOOST_TEST(longhand("verify run --all", portable).status == 0);
-  longhand.refuses(1, "verify run --all", "which this machine would use, got \"portable\"");
+  longhand.refuses(1, "verify run --all", " of this machine, got \"portable\"");
   BOOST_TEST(longhand("verify run").status == 0);
 }
 

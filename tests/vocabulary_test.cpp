@@ -44,7 +44,8 @@ BOOST_AUTO_TEST_CASE(words_are_separated_by_separators) {
   BOOST_TEST(vocabulary.encode("  12   1 ") == (Tokens{1, 0}));
   BOOST_TEST(vocabulary.encode(" ").empty());
   BOOST_CHECK_EXCEPTION(vocabulary.encode("1 121 1"), Error, [](const Error& error) {
-    return error.what() == std::string("text: no token fits at character 3: \"121 1\"");
+    return error.what() ==
+           std::string("text: no token of the vocabulary matches at character 3: \"121 1\"");
   });
   BOOST_CHECK_THROW(WordVocabulary({"a", "b c"}, " "), Error);
 }
@@ -59,7 +60,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_found_by_their_text) {
 BOOST_AUTO_TEST_CASE(text_without_matching_tokens_is_refused) {
   const WordVocabulary vocabulary({"ab", "c"});
   BOOST_CHECK_EXCEPTION(vocabulary.encode("abca"), Error, [](const Error& error) {
-    return error.what() == std::string("text: no token fits at character 4: \"a\"");
+    return error.what() ==
+           std::string("text: no token of the vocabulary matches at character 4: \"a\"");
   });
   BOOST_CHECK_THROW(vocabulary.text(2), Error);
   BOOST_CHECK_THROW(vocabulary.text(-1), Error);

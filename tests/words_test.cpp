@@ -226,8 +226,10 @@ BOOST_AUTO_TEST_CASE(answers_from_a_file_are_checked_product_by_product) {
   BOOST_TEST(verdict(*s3, "1 2 4", "1 3 3") == "product 2: expected 4, got 3");
   BOOST_TEST(verdict(*s3, "1 2 4", "1 4") == "expected 3 products, got 2");
   BOOST_TEST(verdict(*s3, "1 2 4", "1 4 3 0") == "expected 3 products, got 4");
-  BOOST_TEST(verdict(*s3, "1 6", "1 0") == "text: no token fits at character 3: \"6\"");
-  BOOST_TEST(verdict(*s3, "1 2", "1 x") == "text: no token fits at character 3: \"x\"");
+  BOOST_TEST(verdict(*s3, "1 6", "1 0") ==
+             "text: no token of the vocabulary matches at character 3: \"6\"");
+  BOOST_TEST(verdict(*s3, "1 2", "1 x") ==
+             "text: no token of the vocabulary matches at character 3: \"x\"");
   BOOST_TEST(verdict(*s3, "", "") == "expected elements of the group, got none");
   const auto last = make({{"group", "s3"}, {"asked", "last"}});
   BOOST_TEST(verdict(*last, "1 2 4", "3") == "right");

@@ -131,9 +131,9 @@ class Book {
   }
 
   void prepare_folder() {
-    LONGHAND_CHECK(fs::exists(options_.source / "docs/math/README.md"),
-                   printable(options_.source.string()),
-                   ": expected a checkout of longhand, which contains docs/math/README.md");
+    LONGHAND_CHECK(
+        fs::exists(options_.source / "docs/math/README.md"), printable(options_.source.string()),
+        ": expected a checkout of longhand, but the file docs/math/README.md is missing");
     const bool free =
         !fs::exists(options_.out) || fs::is_empty(options_.out) || fs::exists(options_.out / mark);
     LONGHAND_CHECK(free, printable(options_.out.string()),

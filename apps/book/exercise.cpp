@@ -37,7 +37,7 @@ Exercise parse_exercise(std::string_view text) {
   const Expression f(exercise.function);
   if (exercise.by.empty() && f.variables().size() == 1) exercise.by = *f.variables().begin();
   LONGHAND_CHECK(f.variables().contains(exercise.by), "exercise ", quote(exercise.function),
-                 ": expected a variable of the function after \"by\"");
+                 ": expected \"FUNCTION by VARIABLE\", with a variable of the function");
   return exercise;
 }
 

@@ -46,7 +46,7 @@ std::string look_at_metrics(const std::filesystem::path& run) {
   const std::vector<std::string>& damage = metrics.damage;
   if (!damage.empty()) {
     fail(damage.front(),
-         damage.size() > 1 ? text(" (", damage.size(), " damaged lines in all)") : "");
+         damage.size() > 1 ? text("; the file has ", damage.size(), " damaged lines") : "");
   }
   return text(metrics.lines, metrics.cut ? " lines and one cut short" : " lines");
 }

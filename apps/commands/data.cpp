@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "apps/compute.h"
 #include "apps/report.h"
@@ -292,13 +294,16 @@ void run(const Arguments& arguments) {
     wrong_usage("--test-count needs --out");
   }
   if (arguments.given("out")) {
+    if (!words.empty() && words[0] == "check") wrong_usage("--out: cannot be used with `check`");
+    if (words == std::vector<std::string>{"split"}) wrong_usage("split: expected a file, got none");
     if (!words.empty())
       wrong_usage(
-          "--out without --step cannot be combined with a run folder; --task NAME selects a task");
+          "--out with a run folder needs --step; to write samples of a task, use --task NAME "
+          "instead of a run folder");
     const std::filesystem::path out(arguments.word("out"));
     if (out.has_extension() && is_array_file(out)) {
       wrong_usage(
-          "--out: an array file needs --step; without --step, the value of --out is a folder");
+          "--out: expected a folder; .npz and .safetensors files can only be written with --step");
     }
     return write_files(arguments);
   }

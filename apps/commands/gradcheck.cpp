@@ -71,7 +71,7 @@ void print_errors(const Arguments& arguments) {
   for (const catalog::Operation* operation : chosen(arguments.plain())) {
     if (!operation->of_length) {
       if (arguments.plain().empty()) continue;
-      wrong_usage("--length: ", operation->name, " has no test case with a selectable length");
+      wrong_usage("--length: the sizes of the test cases of ", operation->name, " are fixed");
     }
     for (const std::string& length : arguments.words("length")) {
       const std::int64_t tokens = parse_integer("--length", length, 1, 4096);

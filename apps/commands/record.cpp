@@ -49,7 +49,9 @@ std::string link_from(const fs::path& file, const fs::path& folder) {
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.plain().size() != 1) wrong_usage("expected the folder of the results");
+  if (arguments.plain().size() != 1) {
+    wrong_usage("expected the folder with the results pages, such as docs/results");
+  }
   const fs::path folder = arguments.plain()[0];
   const auto results = results_in(folder);
   Report report({{"file", "file"}, {"changed", "changed"}});

@@ -95,7 +95,7 @@ std::vector<std::size_t> chosen_pieces(const std::vector<GridPiece>& pieces,
   std::vector<std::string> names;
   for (const GridPiece& piece : pieces) names.push_back(piece.name);
   wrong_usage("--only: expected K/N with K from 1 to N, or the name of a run, got ", quote(only),
-              did_you_mean(only, names, "; --list-runs lists them"));
+              did_you_mean(only, names, "; --list-runs lists the names"));
 }
 
 /// Trains those runs of a recipe that --only selects. The recipe's table can be made once all runs

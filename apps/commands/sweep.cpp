@@ -45,7 +45,7 @@ GridAxis axis_of(const std::string& word, const Config& config) {
     const std::size_t end = std::min(word.find(comma, begin), word.size());
     const std::string value = word.substr(begin, end - begin);
     if (value.empty() || std::ranges::count(axis.values, value)) {
-      wrong_usage("--grid ", axis.name, ": expected different, non-empty values");
+      wrong_usage("--grid ", axis.name, ": expected non-empty values without duplicates");
     }
     axis.values.push_back(value);
     begin = end + 1;
@@ -147,8 +147,9 @@ bool train_stage(const std::vector<GridCell*>& cells, const fs::path& out, GridP
       std::cerr << "run " << i + 1 << " of " << all.size() << ": " << path.string() << '\n';
     }
     LONGHAND_CHECK(stages.is_last(stage) || !is_finished(path), path.string(),
-                   ": the run is finished but has no score at step ", stages.all[stage].steps,
-                   "; use a folder that no other sweep writes to");
+                   ": --halving needs a score at step ", stages.all[stage].steps,
+                   ", but the run was finished without this score; use a folder that no other "
+                   "sweep writes to");
     train(*folder, control);
     folder.reset();  // releases the folder's lock
     if (nn::StopSignals::raised() != 0 || !score_of(path, stages, stage)) return false;
@@ -231,7 +232,7 @@ Sweep sweep_of(const Arguments& arguments) {
     if (same > 1) wrong_usage("--grid: the setting ", axes.back().name, " is given twice");
   }
   if (arguments.given("halving") && std::ranges::count(axes, "training.steps", &GridAxis::key)) {
-    wrong_usage("--halving cannot be combined with a --grid of steps");
+    wrong_usage("--halving cannot be combined with --grid steps=VALUE,VALUE...");
   }
   if (axes.empty()) wrong_usage("--grid is missing: expected NAME=VALUE,VALUE...");
   fs::path out = arguments.word("out");

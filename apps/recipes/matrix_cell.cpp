@@ -473,7 +473,7 @@ std::optional<CellResult> read_cell(const Cell& cell, const RecipeOptions& optio
   if (!fs::exists(file)) return std::nullopt;
   const auto json = Json::parse(read_text(file, 1 << 24));
   LONGHAND_CHECK(json && json->is_object(), file.string(),
-                 ": expected a JSON object with the results of a matrix cell");
+                 ": expected a JSON object with the results of one mechanism on one task");
   if ((*json)["configurations"].string() != sum_of(cell, options)) return std::nullopt;
   const std::vector<Test> tests = tests_of(*cell.task);
   CellResult result{.commit = (*json)["commit"].string(),

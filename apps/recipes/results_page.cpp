@@ -117,8 +117,9 @@ std::string notes_of(const fs::path& page) {
   const std::size_t begin = old.find(notes_begin);
   if (begin == std::string::npos) return empty;
   const std::size_t end = old.find(notes_end, begin);
-  LONGHAND_CHECK(end != std::string::npos, printable(page.string()),
-                 ": the hand-written notes have no end marker");
+  LONGHAND_CHECK(end != std::string::npos, printable(page.string()), ": expected the line ",
+                 notes_end.substr(0, notes_end.size() - 1),
+                 " after the hand-written notes, but this line is missing");
   return old.substr(begin, end + notes_end.size() - begin);
 }
 

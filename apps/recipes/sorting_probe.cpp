@@ -53,7 +53,8 @@ Tokens with_answer(const Tokens& input, std::int32_t delimiter) {
 std::vector<Characteristic> characteristics(nn::Decoder& model, std::span<const Tokens> inputs,
                                             std::int32_t delimiter) {
   LONGHAND_CHECK(model.config().layers == 2,
-                 "characteristics: expected a model with 2 layers, got ", model.config().layers);
+                 "tests of the sorting model: expected a model with 2 layers, got ",
+                 model.config().layers);
   const Bases bases = bases_of(model);
   std::vector<Characteristic> all{{"copy"}, {"minimum"}, {"identity and successor"}, {"answer"}};
   for (const Tokens& input : inputs) {

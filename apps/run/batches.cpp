@@ -102,8 +102,8 @@ std::int64_t steps_of_epochs(double epochs, const tasks::Task& task, BatchPlan p
                  "as \"text\"; this task draws new samples in every step");
   LONGHAND_CHECK(
       is_numbered || plan.tokens == 0,
-      "expected --batch instead of --batch-tokens, because batches of --batch-tokens have "
-      "different numbers of sequences");
+      "expected --batch instead of --batch-tokens, because --epochs needs the same number of "
+      "sequences in every batch");
   const double samples = static_cast<double>(is_numbered ? task.count() : plan.set);
   const std::int64_t each = is_numbered ? numbered_sequences(task, plan) : plan.sequences;
   return std::llround(std::ceil(epochs * samples / static_cast<double>(each * plan.batches)));

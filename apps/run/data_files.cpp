@@ -90,8 +90,8 @@ void require_same_data(const fs::path& run, const std::vector<RunData>& data) {
     LONGHAND_CHECK(name == data[i].name, file.string(), ": expected the file ", quote(data[i].name),
                    ", as in config.ini, got ", quote(name));
     LONGHAND_CHECK(content == data[i].content(), data[i].path.string(),
-                   ": expected the content with which the run began, ", printable(content),
-                   ", got ", data[i].content());
+                   ": differs from the file with which the run began: expected ",
+                   printable(content), ", got ", data[i].content());
   }
 }
 

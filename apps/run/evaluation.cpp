@@ -208,8 +208,8 @@ std::string bytes_of(const Answers& answers) {
 /// from the front of `bytes`.
 Answers take_answers(std::string_view& bytes, std::size_t samples) {
   const auto take = [&](void* to, std::size_t count) {
-    LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected the answers to ", samples,
-                   " samples from another rank, got fewer");
+    LONGHAND_CHECK(count <= bytes.size(), "evaluation: expected another rank's answers to ",
+                   samples, " samples, got fewer answers");
     std::memcpy(to, bytes.data(), count);
     bytes.remove_prefix(count);
   };
@@ -220,7 +220,7 @@ Answers take_answers(std::string_view& bytes, std::size_t samples) {
     take(&count, sizeof count);
     LONGHAND_CHECK(
         count <= bytes.size(),
-        "evaluation: expected the tokens of an answer from another rank, got too few bytes");
+        "evaluation: expected all tokens of another rank's answer, got only a part of them");
     said.resize(count);
     if (count > 0) take(said.data(), count * sizeof said[0]);
   }

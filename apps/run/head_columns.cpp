@@ -84,8 +84,8 @@ void check_head_columns(const nn::DecoderConfig& model, std::string_view columns
     }
   }
   LONGHAND_CHECK(any && model.layers > 0,
-                 "columns: expected a model with heads that have queries, got ", model.layers,
-                 " layers of the heads ", nn::text_of(model.mixers));
+                 "columns: expected a layer with heads that have queries or keys, got ",
+                 model.layers, " layers with the heads ", nn::text_of(model.mixers));
 }
 
 void train_head_columns(const nn::Decoder& model, std::string_view columns) {

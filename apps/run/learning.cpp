@@ -88,10 +88,9 @@ void set_up_training(const Config& config, nn::Decoder& model) {
   }
   const std::vector<nn::Parameter> learning = nn::find_parts(model.parameters(), parts);
   for (const nn::Parameter& p : learning) {
-    LONGHAND_CHECK(
-        p.value().dtype() == model.parameters().type(),
-        "training.weights: expected f32, because matrices are trained, got bf16 for the parameter ",
-        p.name());
+    LONGHAND_CHECK(p.value().dtype() == model.parameters().type(),
+                   "training.weights: expected f32, because training.train selects the parameter ",
+                   p.name(), ", which cannot be trained in bf16");
   }
   nn::train_only(model.parameters(), learning);
 }

@@ -221,8 +221,8 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
 LoadedRun load_run_for_prompts(const fs::path& path, const LoadOptions& options) {
   LoadedRun loaded = load_run(path, options);
   LONGHAND_CHECK(!loaded.model->wants_reference(), path.string(),
-                 ": expected a run with plain attention, because a prompt has no reference "
-                 "attention for the run's reinforced heads");
+                 ": expected a run without reinforced heads, because a prompt does not state "
+                 "which tokens these heads should attend to");
   return loaded;
 }
 

@@ -156,9 +156,10 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
     ++chosen.rows;
   }
   LONGHAND_CHECK(
-      parts.front().rows > 0, table.string(), ": expected at least one row for training",
-      split.longest.empty() ? "" : ", with a length of at most the first number of --lengths",
-      ", got no such row");
+      parts.front().rows > 0, table.string(), ": expected at least one row for training, got none",
+      split.longest.empty()
+          ? ""
+          : "; the first number of --lengths is the maximum length of rows for training");
   for (const Part& part : parts) {
     if (!part.file) continue;
     part.file->commit();

@@ -60,8 +60,8 @@ void require_fits(const nn::Batch& batch, const nn::Decoder& model, const tasks:
   LONGHAND_CHECK(batch.head >= 0 && batch.head < model.outputs(),
                  "head: expected a number from 0 to ", model.outputs() - 1, ", got ", batch.head);
   LONGHAND_CHECK(!model.wants_reference(),
-                 "tokens: the run's reinforced heads need to know where a sample should attend, "
-                 "which arrays of tokens do not contain");
+                 "tokens: expected a run without reinforced heads, because arrays of tokens do "
+                 "not state which tokens these heads should attend to");
 }
 
 }  // namespace
@@ -140,8 +140,8 @@ TokenScores score_tokens(nn::Decoder& model, const tasks::Task& task,
     if (batch.targets.empty()) {
       LONGHAND_CHECK(
           outputs.says_next,
-          "targets: expected a target for each token, because the run's task does not predict "
-          "the next token, got none");
+          "targets: expected a target for each token, got no targets; only a run that predicts the "
+          "next token needs no targets");
       want_next_tokens(batch);
     }
     require_fits(batch, model, task);

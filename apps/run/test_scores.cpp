@@ -22,7 +22,7 @@ std::string unreadable(const nn::DecoderConfig& c, const tasks::Task& task) {
 
 void require_readable(const nn::DecoderConfig& model, const tasks::Task& task) {
   const std::string why = unreadable(model, task);
-  LONGHAND_CHECK(why.empty(), "the model cannot read every sample of the task: it has ", why);
+  LONGHAND_CHECK(why.empty(), "the model cannot read every sample of the task: the task has ", why);
 }
 
 TestScores::TestScores(const Config& config, nn::Communicator& ranks)

@@ -231,7 +231,7 @@ class Training {
       wrong_usage("--dump-step: expected a step from 1 to ", steps_, ", got ", *control_.dump_step);
     }
     LONGHAND_CHECK(ranks_.size() == 1, "--dump-step can only be used on one rank, got ",
-                   ranks_.size(), " ranks; several ranks compute the same values");
+                   ranks_.size(), " ranks; a run on one rank computes the same values");
   }
 
   nn::TrainerOptions options() const {

@@ -67,8 +67,9 @@ class Verification {
 
   Verified run(const StepsToVerify& steps, const std::optional<std::string>& against) {
     read_transcript();
-    LONGHAND_CHECK(!against || *against == hash_, transcript_path(), ": expected the hash ",
-                   against.value_or(""), " of the last line, got ", hash_);
+    LONGHAND_CHECK(!against || *against == hash_, transcript_path(),
+                   ": hash of the last line: expected ", against.value_or(""),
+                   ", the value of --against, got ", hash_);
     check_headers();
     check_data();
     check_metrics();
@@ -99,7 +100,8 @@ class Verification {
       const auto& [kind, step, json, text] = reader.line();
       if (kind == Kind::header) headers_.emplace_back(reader.number(), json);
       LONGHAND_CHECK(headers_.size() <= most_headers, transcript_path(), ": expected at most ",
-                     most_headers, " headers, got more");
+                     most_headers,
+                     " headers, which are the lines with the member \"config\", got more");
       if (kind == Kind::step) results_.push_back(result_of(json));
       if (kind != Kind::state) continue;
       states_.insert(step);
@@ -262,9 +264,9 @@ class Verification {
                           &header == &header_of(stretch.first);
         const std::string& kernels = header["kernels"].string();
         LONGHAND_CHECK(!used || kernels == own, transcript_path(), ':', number, ": ",
-                       words_of(stretch), ": expected the kernels ", own,
-                       ", which this machine would use, got ", quote(kernels),
-                       "; other kernels may give other bits",
+                       words_of(stretch), ": expected the kernels ", own, " of this machine, got ",
+                       quote(kernels),
+                       "; the results of different kernels may not be bit-identical",
                        config_.compute().backend == "cpu"
                            ? "; LONGHAND_CPU=NAME selects the kernels of a processor"
                            : "");

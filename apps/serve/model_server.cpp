@@ -184,8 +184,8 @@ std::unique_ptr<ModelServer::Job> ModelServer::job_for(CompletionRequest request
     job->prompt =
         request.prompt_tokens.empty() ? vocabulary.encode(request.prompt) : request.prompt_tokens;
     for (const std::int32_t token : job->prompt) {
-      LONGHAND_CHECK(token < vocabulary.size(), "prompt: expected tokens below ", vocabulary.size(),
-                     ", got ", token);
+      LONGHAND_CHECK(token < vocabulary.size(), "prompt: expected token ids below ",
+                     vocabulary.size(), ", got ", token);
     }
     job->ends = ends_of(*loaded_.task, end_of_text(loaded_.config, vocabulary));
   }

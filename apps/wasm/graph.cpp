@@ -25,7 +25,7 @@ using Seen = std::function<void(const std::string& name, double derivative)>;
 class Graph {
  public:
   Graph(const Json& inputs, const Json& steps) : inputs_(inputs), steps_(steps) {
-    LONGHAND_CHECK(!steps.empty(), "expected at least one step");
+    LONGHAND_CHECK(!steps.empty(), "steps: expected at least one operation, got none");
   }
 
   /// Computes all numbers. If `seen` is given, the backward pass of the tape that is recording will
@@ -35,8 +35,9 @@ class Graph {
     std::map<std::string, Var> numbers;
     const auto put = [&](const std::string& name, Var number) {
       if (change && change->name == name) number = make(change->value);
-      LONGHAND_CHECK(numbers.emplace(name, std::move(number)).second, "the number ", name,
-                     " is defined twice");
+      LONGHAND_CHECK(numbers.emplace(name, std::move(number)).second,
+                     "name: expected a different name for each input and each step, got ", name,
+                     " twice");
     };
     for (const Json& input : inputs_) put(input["name"].string(), make(input["value"].number()));
     for (const Json& step : steps_) {
@@ -63,7 +64,8 @@ class Graph {
     const auto operand = [&](std::size_t place) {
       const std::string& name = step["of"][place].string();
       const auto found = numbers.find(name);
-      LONGHAND_CHECK(found != numbers.end(), "the number ", name, " is used before it is defined");
+      LONGHAND_CHECK(found != numbers.end(),
+                     "of: expected names of inputs or of earlier steps, got ", name);
       return found->second;
     };
     if (op == "add") return add(operand(0), operand(1));

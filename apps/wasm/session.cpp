@@ -59,7 +59,9 @@ Session::Session(std::string_view ini)
       task_(config_.task()),
       model_(*backend_, config_.model(*task_), settings_.seed, config_.storage()),
       batches_(config_.batches(config_.learned())) {
-  LONGHAND_CHECK(settings_.batches() == 1, "training.parts and training.accumulation: expected 1");
+  LONGHAND_CHECK(settings_.batches() == 1,
+                 "training.parts and training.accumulation: expected 1 for both, because the "
+                 "WebAssembly build supports no other value");
   set_up_training(config_, model_);
   const ChosenOptimizer chosen = optimizer_of(settings_, model_);
   optimizer_ = nn::make_optimizer(model_.parameters(), chosen.options, chosen.groups);

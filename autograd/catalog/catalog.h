@@ -100,9 +100,9 @@ struct Operation {
   /// Returns further cases, on which backends are compared with each other. These cases are too
   /// large for difference quotients.
   std::function<std::vector<Case>(Rng&)> large = {};
-  /// The backward pass may read rounded sums that the forward pass saved, such as y. The rounding
-  /// error of one such sum changes an entry of a gradient by at most `error_terms` times this
-  /// error. Tolerances (autograd/tolerance.h) allow for this change.
+  /// The backward pass may read sums that the forward pass saved after rounding, such as y. If a
+  /// saved sum has the rounding error e, an entry of a gradient changes by at most error_terms * e.
+  /// The tolerances in autograd/tolerance.h allow for this change.
   double error_terms = 1;
   /// Only for ops with attention heads: returns a case with one sequence of `tokens` tokens and
   /// normally distributed q, k and v. If `gate` is above 0 and the op has forget gates, every
@@ -122,7 +122,8 @@ std::span<const Family* const> families();
 
 /// All operations of the catalog. The operations of one family (one file) are adjacent.
 const std::vector<Operation>& operations();
-// Throws an Error that suggests similar names if the name is unknown.
+// Returns the operation with this name. If there is none, throws an Error that suggests similar
+// names.
 const Operation& find(std::string_view name);
 
 /// Copies the inputs of a case to a backend. If `gradients` is set, the differentiable inputs

@@ -10,9 +10,9 @@ namespace {
 struct ShapePair {
   Shape a, b;
 };
-/// Shapes of two operands a and b. Some pairs are equal. In other pairs one operand is broadcast
-/// along its first axis, its last axis, both outer axes or a middle axis, or both operands are
-/// broadcast. Some sizes are near the length of a vector register.
+/// Pairs of shapes for two operands. In some pairs the two shapes are equal. In others one operand
+/// is broadcast along the first axis, the last axis, both outer axes or a middle axis, or both
+/// operands are broadcast. Some sizes are near the length of a vector register.
 std::vector<ShapePair> shape_pairs() {
   return {{{1}, {1}},
           {{7}, {7}},

@@ -56,9 +56,9 @@ std::vector<Case> small_delta(Rng& rng) {
 }
 
 /// Cases for composed_delta(), which stores running sums of the logarithms of decay factors. The
-/// parity test tolerates the rounding error of these sums, as it does for every activation. In bf16
-/// this error grows with the sums, so a result that is wrong by 2% is detected only if the sums are
-/// small. The additional cases therefore have short sequences or weak decay.
+/// tolerance of the parity test in bf16 is as large as if these sums were rounded to bf16. It thus
+/// grows with the sums. The additional cases have short sequences or weak decay, so their sums are
+/// small. Only then does the test detect a result that is wrong by 2%.
 std::vector<Case> medium_delta(Rng& rng) {
   std::vector<Case> cases = delta_cases(rng, medium_heads());
   for (const auto& [length, count, least] : {std::tuple{6, 40, -2.0}, {40, 16, -0.1}}) {

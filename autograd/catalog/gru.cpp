@@ -40,7 +40,8 @@ std::vector<Operation> gru_operations() {
                [](Rng& rng) {
                  return std::vector<Case>{gru_case(rng, {20, 24, 40}, 16),
                                           gru_case(rng, {9, 1, 12, 30, 3, 20}, 5),
-                                          // 128 columns: rounding errors average out in dbias
+                                          // dbias has 128 entries: in their mean, the
+                                          // rounding errors average out
                                           gru_case(rng, {12, 20}, 128)};
                }}};
 }

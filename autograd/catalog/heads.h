@@ -18,9 +18,9 @@ SoftmaxVars softmax_call(const Call& call);  // returns the softmax rule with th
 ScoreVars windowed_call(const Call& call);
 // Like windowed_call(), with the call's attribute `causal`, which is 1 if there is a causal mask.
 ScoreVars masked_call(const Call& call);
-/// Returns c, whose difference c_i - c_j is added to the score of query i and key j. c is the
-/// argument `shift`, the running sums of the argument `gates`, or the sum of the two. The result is
-/// empty if the call has neither argument.
+/// Returns the shift c, [key tokens, heads]. The difference c_i - c_j is added to the score of
+/// query i and key j. c is the argument `shift`, the running sums of the argument `gates`, or the
+/// sum of the two. The result is empty if the call has neither argument.
 Var shift_call(const Call& call, const ScoreVars& scores);
 HeadVars value_call(const Call& call, const ScoreVars& scores);
 
@@ -51,10 +51,12 @@ std::vector<HeadShape> small_heads();
 std::vector<HeadShape> medium_heads();
 /// Shapes with sequences longer than the blocks in which kernels process tokens.
 std::vector<HeadShape> large_heads();
-/// Shapes with sequences so long that the rounding errors in sums over keys add up.
+/// Shapes with long sequences. Sums over hundreds of keys have larger rounding errors than short
+/// sums.
 std::vector<HeadShape> long_heads();
-/// The shape for narrow(): one sequence so long that the rounding errors of its queries add up in
-/// the gradients of forget gates.
+/// The shape of the case that narrow() changes: one sequence of 1200 tokens. If a kernel adds wrong
+/// terms of all queries to the gradient of a forget gate, their rounding errors add up to a large
+/// error.
 HeadShape longest_head();
 /// Shapes with fewer queries than keys.
 std::vector<HeadShape> decoding_heads();
@@ -71,9 +73,9 @@ Case head_case(Rng& rng, const HeadShape& shape);
 Case ungrouped_case(Rng& rng, HeadShape shape);
 /// For ops that select keys by the sign of their score: changes q and k of a case so that rounding
 /// cannot change a sign. The product of the first entries of q and k has an absolute value of at
-/// least 9, and all other entries together contribute less than 3. The first entry is positive in a
-/// fraction `agreement` of the queries and in a fraction 1 - agreement of the keys. If agreement is
-/// 1, no score is positive.
+/// least 9, and all other entries together contribute less than 3. The first entry of a query is
+/// positive with the probability `agreement`, and that of a key with the probability 1 - agreement.
+/// If agreement is 1, no score is positive.
 Case decided(Rng& rng, Case c, const HeadShape& shape, double agreement);
 /// Adds random values for the inputs in `names`, each of which is tau, shift, sink or pull. Some
 /// values of tau are negative, and some values of pull are positive.
@@ -89,12 +91,12 @@ Case without_values(Case c);
 Case balanced(Rng& rng);
 /// Two cases like those of balanced(), but without the values v.
 std::vector<Case> balanced_weights(Rng& rng);
-/// Changes a case with one long sequence so that it reveals kernels that add the gradients dS of
-/// wrong scores to the gradient of a forget gate. A gate affects only the scores of later queries
-/// with earlier keys, and a window of 3 keys leaves few such scores. The case has values v near 6
-/// and gates near 1. In dS_ij = P_ij (dP_ij - D_i), the term D_i = dy_i . y_i is then much larger
-/// than the difference, so dS has large rounding errors. If a kernel added the dS of other scores
-/// too, these errors would dominate the gradient of the gate.
+/// Changes a case with one long sequence so that it reveals kernels that add wrong terms to the
+/// gradient of a forget gate. This gradient is a sum of gradients dS of scores. A gate affects only
+/// the scores of later queries with earlier keys, and a window of 3 keys leaves few such scores. In
+/// dS_ij = P_ij (dP_ij - D_i), dP_ij = dy_i . v_j and D_i = dy_i . y_i are nearly equal, because
+/// all values v are near 6. dS therefore has large rounding errors. If a kernel adds the dS of
+/// other scores too, their errors dominate the gradient of the gate.
 Case narrow(Rng& rng, Case c);
 /// The shape for Operation::of_length: two heads and one sequence of `tokens` tokens.
 HeadShape of_tokens(std::int64_t tokens);

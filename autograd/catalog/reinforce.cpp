@@ -15,10 +15,11 @@ bool is_clear(double weight, double threshold) {
   return threshold == 0 || weight == 0 || std::abs(std::log(weight / threshold)) > 0.25;
 }
 
-/// Adds the arguments `pairs` and `amounts` to a case. A pair consists of a query and a key. If the
-/// attention weight of a pair exceeds `threshold`, the op increases it by the amount of the head.
-/// Rounding cannot move the weight of a pair across the threshold. Each query has about `wanted`
-/// pairs in ascending order of keys, or a pair for each of its keys if it has fewer keys.
+/// Adds the arguments `pairs` and `amounts` to a case. For each pair of a query and a key, the op
+/// increases the attention weight by the head's entry of `amounts` if the weight exceeds
+/// `threshold`. About `wanted` random keys of each query form a pair with it, or all keys if there
+/// are fewer. Pairs are in ascending order. A pair is omitted if its weight in any head is so near
+/// the threshold that rounding could move it across.
 Case reinforced(Rng& rng, Case c, double wanted, double threshold) {
   const std::shared_ptr<Backend> reference = make_reference_backend();
   c.inputs["pairs"] = {{0, 2}, {}};

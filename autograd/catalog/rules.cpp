@@ -98,11 +98,11 @@ std::vector<Case> large_cases(Rng& rng, const DescribedRule& rule) {
   for (const HeadShape& shape : large_heads()) {
     cases.push_back(ruled(rng, shape, rule, false, "0", true));
   }
-  // With the scale 0.01, all scores are nearly 0. Most rules then spread the weight over all 300
-  // keys, so tests detect a kernel that omits a block of keys. The CPU's backward pass with vector
-  // instructions processes 300 keys in two parts. If scores are 0, stick-breaking assigns nearly
-  // all weight to the nearest keys. In the second case all scores are negative, so stick-breaking
-  // also spreads the weight.
+  // These cases detect a kernel that omits a block of keys. They have 300 keys, which the CPU's
+  // backward pass with vector instructions processes in two parts. With the scale 0.01, all scores
+  // are nearly 0, so most rules spread the weight over all keys. Stick-breaking, however, assigns
+  // nearly all weight to the nearest keys if scores are 0. It spreads the weight in the case with
+  // the scale 1, in which all scores are negative.
   const HeadShape many{.lengths = {300}, .width = 8, .v_width = 8};
   cases.push_back(ruled(rng, many, rule));
   cases.back().attributes["scale"] = "0.01";

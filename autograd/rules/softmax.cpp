@@ -6,8 +6,8 @@
 namespace longhand {
 namespace {
 
-/// The softmax of each row of the scores [heads, queries, keys], extended by the sink: one more
-/// score per row, which has no value vector. The weight of the sink is not part of the result.
+/// Returns the weights of a softmax over the scores [heads, queries, keys] with a sink. The sink
+/// adds one score to each row but has no value vector, and its weight is not part of the result.
 /// `before` is the number of keys before the position of the first query, or the number of all keys
 /// if there is no causal mask.
 Var with_sink(const Var& scores, const Var& sink, std::int64_t before) {

@@ -14,8 +14,8 @@ Var broken_sticks(const Var& scores, const Var& seen) {
   const std::int64_t keys = scores.shape()[2];
   const Var none = number_like(scores, 0);
   const Var s = where(seen, scores, none);
-  // `positive` is 1 if the score is >= 0, otherwise 0. `signs` is 1 or -1. The backward pass treats
-  // both arrays as constants.
+  // `positive` is 1 if the score is >= 0, otherwise 0. `signs` is 1 if the score is >= 0, otherwise
+  // -1. The backward pass treats both arrays as constants.
   std::vector<double> positive = s.value().to_doubles(), signs;
   for (double& x : positive) {
     x = x >= 0 ? 1 : 0;

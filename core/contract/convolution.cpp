@@ -13,7 +13,7 @@ void check_convolution_inputs(HeadArguments& are, const Op& op) {
   are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows, "segments",
               "expected consecutive segments that cover all ", rows, " rows of x, got segments of ",
-              op.segments.tokens(), " rows");
+              op.segments.tokens(), " rows in total");
   const std::int64_t taps = op.weight ? op.weight.rows() : 0;
   are.require(taps >= 1 && taps <= ShortConvolution::most_taps, "weight", "expected 1 to ",
               ShortConvolution::most_taps, " rows, got ", taps);

@@ -27,7 +27,8 @@ void check(const LogCounts& op) {
               op.y.dtype());
   are.require(op.queries && op.keys && op.queries.count() == op.keys.count(), "segments",
               "expected equal numbers of query segments and key segments");
-  are.require(op.queries.tile(), "queries", "expected consecutive segments that begin at row 0");
+  are.require(op.queries.tile(), "queries",
+              "expected consecutive segments, the first of which begins at row 0");
   are.require(op.y.shape().rank() == 2 && op.y.rows() == op.queries.tokens(), "y", "expected [",
               op.queries.tokens(), ", columns], got ", op.y.shape());
 }

@@ -16,7 +16,8 @@ void check_delta_inputs(HeadArguments& are, const Op& op) {
   are.require(static_cast<bool>(op.segments), "segments", "expected segments, got none");
   are.require(op.segments.tile() && op.segments.tokens() == rows && op.k.data.rows() == rows,
               "segments", "expected consecutive segments that cover all rows of q (", rows,
-              ") and k (", op.k.data.rows(), "), got segments of ", op.segments.tokens(), " rows");
+              ") and k (", op.k.data.rows(), "), got segments of ", op.segments.tokens(),
+              " rows in total");
   are.in("beta", op.beta, {rows, op.k.heads}, are.master());
   if (op.decay) are.in("decay", op.decay, {rows, op.k.heads}, are.master());
 }

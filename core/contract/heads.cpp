@@ -12,7 +12,8 @@ void check(const Append& op) {
   for (std::size_t s = 0; s < op.from.lengths().size(); ++s) {
     are.require(op.from.lengths()[s] <= op.to.lengths()[s], "segments", "segment ", s,
                 ": expected at most ", op.to.lengths()[s],
-                " new tokens, the length of the cached segment, got ", op.from.lengths()[s]);
+                " new tokens, the total length of the cache segment that will contain them, got ",
+                op.from.lengths()[s]);
   }
   // `are` accepts only heads of the same type as x. The heads y in the cache may have another type,
   // so the separate object `cache` checks them.

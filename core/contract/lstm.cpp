@@ -9,7 +9,7 @@ void check_rows(const HeadArguments& are, const Segments& segments, std::int64_t
   are.require(static_cast<bool>(segments), "segments", "expected segments, got none");
   are.require(segments.tile() && segments.tokens() == rows, "segments",
               "expected consecutive segments that cover all ", rows, " rows, got segments of ",
-              segments.tokens(), " rows");
+              segments.tokens(), " rows in total");
 }
 
 }  // namespace

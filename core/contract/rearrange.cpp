@@ -53,7 +53,8 @@ void check(const Rearrange& op) {
   if (!op.y) return;
   const Tensor& y = op.y.tensor;
   are.require(is_float(y.dtype()) && master_type(y.dtype()) == master_type(op.x.dtype()), "y",
-              "expected a float type that is compatible with ", op.x.dtype(), ", got ", y.dtype());
+              "expected f64 if x is f64, otherwise f32 or bf16, got ", y.dtype(), " for x of type ",
+              op.x.dtype());
   are.out("y", op.y, y.shape(), y.dtype());
   are.require(within(op.shape, op.to, y), "to",
               "expected an offset and strides that select only entries of y, whose shape is ",

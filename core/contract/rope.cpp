@@ -29,8 +29,9 @@ void check_heads(const Arguments& are, const Tensor& x, std::int64_t first_colum
                  std::int64_t heads, std::int64_t width) {
   const bool starts = width >= 0 && heads >= 0 && first_column >= 0 && first_column <= x.columns();
   are.require(starts && (heads == 0 || width <= (x.columns() - first_column) / heads), "heads",
-              "expected heads within the columns of x, whose shape is ", x.shape(), ", got ", heads,
-              " heads of ", width, " columns from column ", first_column);
+              "expected heads that end within the columns of x, whose shape is ", x.shape(),
+              ", got ", heads, " heads of ", width, " columns each, the first from column ",
+              first_column);
 }
 
 /// Computes the number of groups of heads from the columns of `angles` and checks that it divides
@@ -39,9 +40,9 @@ std::int64_t columns_of_angles(const Arguments& are, const Tensor& angles, std::
                                std::int64_t width) {
   are.require(width > 0 && width % 2 == 0, "width", "expected an even number, got ", width);
   const std::int64_t groups = angles ? angles.columns() / (width / 2) : 0;
-  are.require(groups > 0 && heads % groups == 0, "angles", "expected ", width / 2,
-              " columns for each group of heads, and a number of groups that divides ", heads,
-              ", the number of heads, got ", angles ? angles.shape() : Shape());
+  are.require(groups > 0 && heads % groups == 0, "angles", "expected G * ", width / 2,
+              " columns, where G, the number of groups of heads, divides ", heads,
+              ", the number of heads, got the shape ", angles ? angles.shape() : Shape());
   return groups * (width / 2);
 }
 

@@ -12,7 +12,8 @@ ReferenceBackend::ReferenceBackend(BackendOptions options)
     : Backend("reference", options, host_memory()) {}
 
 void ReferenceBackend::require_dtype(DType dtype) const {
-  LONGHAND_CHECK(dtype != DType::bf16, "reference: expected f64 or f32, got ", dtype);
+  LONGHAND_CHECK(dtype != DType::bf16, "reference backend: expected the type f64 or f32, got ",
+                 dtype);
 }
 
 void ReferenceBackend::upload(void* device, const void* host, std::size_t bytes) {

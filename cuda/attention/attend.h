@@ -16,17 +16,18 @@
 /// m becomes the level. Then the terms of the block of keys are added. No power exceeds 2^slack,
 /// and levels seldom change. At the end y_i = o / l and log_sum = (b + log2 l) ln 2.
 ///
-/// The last block of keys has the same positions as the queries. For ChaCAL with gamma = g, the
-/// values of earlier blocks of keys are U_j = (1 - g) v_j + g y_j, because their y_j are finished.
-/// In the last block of keys the values are (1 - g) v_j. The missing terms are added by forward
-/// substitution:
+/// ChaCAL and DeltaFormer are causal, and their thread blocks have 64 queries. The last block of
+/// keys has the same positions as these queries. For ChaCAL with gamma = g, the values of earlier
+/// blocks of keys are U_j = (1 - g) v_j + g y_j, because their outputs y_j are finished. The
+/// outputs y_j at the positions of the last block are not known yet, so its values are
+/// (1 - g) v_j. Forward substitution then adds the terms with these outputs:
 ///   y_i = o / l + g sum_j P_ij y_j, over the keys j < i of the last block.
 ///
-/// DeltaFormer's queries see only the keys before their own. The values of earlier blocks of keys
-/// are the outputs y_j, and those of the last block are v_j. Forward substitution then adds the
-/// missing terms of z, the weighted mean of the outputs:
-///   z_i = o / l + sum_j P_ij g_j z_j, over the keys j < i of the last block; y_i = v_i + g_i z_i,
-/// where g_i is the gain of row i.
+/// DeltaFormer's queries see only the keys before their own. Its outputs are y_j = v_j + g_j z_j,
+/// where g_j is the gain of row j, and z_j is the weighted mean of the outputs before row j. The
+/// values of earlier blocks of keys are the outputs y_j, and those of the last block are v_j.
+/// Forward substitution then adds the terms with g_j z_j of the last block:
+///   z_i = o / l + sum_j P_ij g_j z_j, over the keys j < i of the last block.
 ///
 /// A sink, which is a score without a value, is treated like a key before all others: its score is
 /// the first level, and l begins at 1.
@@ -50,7 +51,9 @@ struct AttentionTask {
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
   const float* gain = nullptr;  // DeltaFormer only: the gains, [query rows, heads]
-  HeadsView read = {};          // DeltaFormer only: receives z; may be empty
+  // DeltaFormer only: receives, for each query, the weighted mean of the outputs of earlier rows;
+  // may be empty
+  HeadsView read = {};
   std::int32_t* progress = nullptr;
   // Number of parts into which the keys of each query are divided (parts.cu). If there are several
   // parts, y receives, for each part, the f32 sum of the weighted values. This sum is not yet
@@ -64,8 +67,9 @@ struct AttentionTask {
 
 /// Variants of the forward kernel. whole: a thread block processes all keys that its queries see.
 /// part: a thread block processes one part of these keys, and parts.cu combines the results of the
-/// parts. chacal, deltaformer: a thread block processes all keys, with the values of the operation.
-/// It ends with a forward substitution, which computes y of its own queries one after another.
+/// parts. chacal, deltaformer: a thread block processes all keys that its queries see. The output
+/// of a query also depends on the outputs of earlier queries of the same thread block, so the block
+/// ends with a forward substitution, which computes the outputs of its queries one after another.
 enum class Walk { whole, part, chacal, deltaformer };
 
 inline constexpr int key_rows = 64;  // number of keys that a thread block processes at a time
@@ -132,8 +136,8 @@ struct AttentionBlock {
   // and their values.
   Element *const q, *const ring;
   const int rows;  // number of queries in the tile
-  // The queries have the positions start .. stop - 1. Without a causal mask, `start` is the number
-  // of keys.
+  // The tile's queries have the positions start .. stop - 1. Without a causal mask, queries are
+  // treated as if they came after the last key, so `start` is the number of keys.
   const int start, stop;
   // first_row: row of the tile's first query in the tensor of queries; first_key: row of the
   // segment's first key in the tensor of keys
@@ -181,7 +185,8 @@ struct AttentionBlock {
     for (int begin = first_block; begin < until; begin = end, turn = 1 - turn) {
       end = end_of(begin);
       if (shifted) store_key_shifts(begin, end, turn);
-      // In a chain, the values are loaded later, and they overwrite the keys.
+      // ChaCAL and DeltaFormer load the values only after the weights have been computed. The
+      // values then overwrite the keys in shared memory.
       Element *const k = ring + now, *const v = chain ? k : k + size;
       now = both ? 2 * size - now : now;
       receive_keys(k, v, ring + now, begin, end);
@@ -287,10 +292,11 @@ struct AttentionBlock {
     of_row(r)[2 + turn] = key < end ? scores.shift_of(std::int64_t{first_key} + key, head) : 0.0f;
   }
 
-  /// Waits until the current block of keys is in shared memory. If `both` is set, also waits for
-  /// the values of this block, and then starts to copy the next block of keys and its values. If
-  /// `both` is not set, starts to copy the values of the current block. In a chain, the function
-  /// copies only the keys of the current block.
+  /// Waits until the current block of keys is in shared memory. For ChaCAL and DeltaFormer, the
+  /// function first starts to copy these keys, and it starts no other copies. For softmax
+  /// attention, the copying of these keys was started earlier. If `both` is set, the function also
+  /// waits for the values of these keys, and then starts to copy the next block of keys and its
+  /// values. If `both` is not set, it then starts to copy the values of these keys.
   __device__ __forceinline__ void receive_keys(Element* k, Element* v, Element* next, int begin,
                                                int end) const {
     if (chain) {
@@ -621,7 +627,7 @@ __device__ __forceinline__ void attend(const AttentionTask& task, const Tile& ti
   AttentionBlock<Product, slice, bands, walk, shifted>(task, tile, head, part, key_part).run();
 }
 
-/// Creates a task with the members that softmax attention and the chains share, and calls
+/// Creates a task with the members that softmax attention, ChaCAL and DeltaFormer share, and calls
 /// body(Product{}, Slice{}, shifted, task). `shifted` is true if scores have shifts
 /// (Scores::decay). `sink` and `log_denominator` may be empty.
 template <class Op, class Body>

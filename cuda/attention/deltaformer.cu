@@ -2,9 +2,11 @@
 #include "cuda/attention/chain_backward.h"
 #include "cuda/attention/chain_forward.h"
 
-/// DeltaFormer (core/contract/deltaformer.h). Its triangular systems are solved by the kernels of
-/// ChaCAL's systems (attend.h, chain_backward.h), with other values, gains and a strict causal
-/// mask. The gradients of q and k are computed by the kernels of softmax attention (gradients.h).
+/// DeltaFormer (core/contract/deltaformer.h). Its triangular systems are solved by the kernels that
+/// also solve ChaCAL's systems (attend.h, chain_backward.h). For DeltaFormer, these kernels use a
+/// gain for each query, a causal mask that also hides the query's own key, and values that differ
+/// from ChaCAL's. The gradients of q and k are computed by the kernels of softmax attention
+/// (gradients.h).
 namespace longhand::cuda {
 namespace {
 

@@ -6,11 +6,11 @@
 #include "cuda/attention/rule_forward.h"
 #include "cuda/attention/rule_gradients.h"
 
-/// Entmax (core/contract/attention.h). The forward pass cannot process the keys one after another
-/// like the other rules, because the threshold of a row depends on all its scores. A block first
-/// searches for the thresholds of its rows. It stores the scores that may exceed the threshold, and
-/// computes the scores again in each step of the search only if these are too many. Then it
-/// computes the weights from the thresholds. The backward pass computes
+/// Entmax (core/contract/attention.h). Other rules need only one pass over the keys in the forward
+/// pass. Entmax needs several, because the threshold of a row depends on all its scores. A block
+/// first searches for the thresholds of its rows, and stores the scores that may exceed them. If
+/// there is not enough memory for these scores, the block computes all scores again in each step of
+/// the search. Then it computes the weights from the thresholds. The backward pass computes
 ///   dS_ij = w_ij (dP_ij - D_i),
 /// where w_ij is the square root of the weight P_ij, and D_i is the mean of dP_ij over j, weighted
 /// by w_ij. If one key has all of a row's weight, D_i equals dP_ij of this key. The kernels compute
@@ -22,20 +22,22 @@ using rules::Entmax;
 
 namespace {
 
-// Number of candidates that a thread can store, and the number of its entries in shared memory.
+// most_candidates: number of candidates (scores that may exceed the threshold) that a thread can
+// store. candidate_floats: size of the candidates of a thread block in shared memory, in floats.
 constexpr int most_candidates = 28;
 constexpr int candidate_floats = most_candidates * attention_threads;
 
-/// The state of one query in the forward pass. x is half of a score. Each lane of the query has its
-/// own list of candidates, which are the x of its keys that may have a positive weight.
+/// The state of one query in the forward pass. The keys of a query are divided among its lanes. x
+/// is half of the score of a key. A key that may have a positive weight is a candidate. Each lane
+/// stores a list of the x of its candidates.
 struct EntmaxQuery : Query<Entmax> {
   // A lower bound of the threshold at which the weights of the keys processed so far sum to 1.
   float threshold = -std::numeric_limits<float>::max();
   // For this threshold. roots: the sum of the square roots of the weights; squares: the sum of the
   // weights; number: number of keys with a positive weight.
   float roots = 0, squares = 0, number = 0;
-  // The scores that may exceed the threshold, in shared memory. Score n of this thread is
-  // candidates[n * attention_threads].
+  // This lane's list of candidates, in shared memory: the halves of scores that may exceed the
+  // threshold. Entry n of the list is candidates[n * attention_threads].
   float* candidates = nullptr;
   int count = 0;
   bool complete = true;  // false if the list had no room for all candidates
@@ -56,7 +58,8 @@ struct EntmaxQuery : Query<Entmax> {
     for (int n = 0; n < count; ++n) add_up(candidates[n * attention_threads]);
   }
   __device__ void clear_sums() { roots = squares = number = 0; }
-  /// Adds the sums of the query's lanes. Returns the result of one step of Newton's method.
+  /// Replaces each lane's `roots`, `squares` and `number` by the sums over all lanes of the query.
+  /// Returns the threshold after one more step of Newton's method.
   __device__ float step() {
     roots = sum_of_runs<query_lanes>(roots);
     squares = sum_of_runs<query_lanes>(squares);
@@ -81,8 +84,9 @@ struct EntmaxQuery : Query<Entmax> {
       if (count < most_candidates) candidates[count++ * attention_threads] = run.scores[n];
     }
   }
-  /// Raises the threshold to the one of the candidates so far, which have no more weight than all
-  /// keys together, and drops the candidates below it. All lanes of the warp call this function.
+  /// Raises the threshold until the weights of the candidates found so far sum to 1. Further keys
+  /// can only raise it more, so candidates that do not exceed it cannot have a positive weight, and
+  /// they are dropped. All lanes of the warp call this function.
   __device__ void drop_candidates() {
     bool moves = true;
     for (int i = 0; i < Entmax::most_steps && moves; ++i) {
@@ -165,7 +169,8 @@ __global__ void __launch_bounds__(attention_threads, 2)
   if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows;
-  // This thread's query in the tile, and its run of the keys of a step.
+  // own_query: index of this thread's query in the tile. run_begin: index, among the keys of a
+  // step, of the first of the 16 keys that this thread processes.
   const int own_query = thread / query_lanes, run_begin = run_keys * run_index<query_lanes>();
   float* const of_run = s + run_begin * walk_stride + own_query;
 

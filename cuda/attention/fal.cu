@@ -169,9 +169,9 @@ struct Choice {
 /// For each query that selected a key m, adds dscore q to dk_m and score dy to dv_(m+1), where
 /// score is q . k_m, and dscore is its gradient. A block computes the rows of dk and dv of one tile
 /// of keys, and fal_slice of their columns. The terms are added in the order of the query heads
-/// that read this key head and, for each head, in the order of the queries. The launch bound of 8
-/// blocks per multiprocessor keeps the compiler from spilling registers, as it would to make room
-/// for 13 blocks.
+/// that read this key head and, for each head, in the order of the queries. Without the launch
+/// bound of 8 blocks per multiprocessor, the compiler would spill registers to make room for 13
+/// blocks.
 __global__ void __launch_bounds__(fal_threads, 8) fal_key_gradients(FalTask task) {
   __shared__ float sums[2][fal_rows][fal_slice];  // sums[0]: rows of dk; sums[1]: rows of dv
   __shared__ Choice choices[fal_threads];

@@ -24,16 +24,18 @@ namespace longhand::cuda {
 /// and Scores::decay, as described in AttentionBackward. P is computed from log_sum. If `gamma` is
 /// set, the gradients are those of ChacalBackward. Then dy contains W, the solution of ChaCAL's
 /// backward system, row_dots contains W . y of each query, and (1 - gamma) v + gamma y replaces v
-/// for the keys before the query. The gradients dq and dk of DeltaFormerBackward are computed if
-/// scores.own_key is false, and if v, dy, row_dots and `gain` contain y, W, W . z and the gains.
+/// for the keys before the query. For DeltaFormerBackward, the kernels compute dq and dk only. Then
+/// scores.own_key is false, v contains the outputs y, dy contains W, the solution of DeltaFormer's
+/// backward system, and `gain` contains the gains. row_dots contains W . z of each query, where z
+/// is the weighted mean of the earlier outputs.
 struct GradientTask {
   ScoresView scores;
   HeadsView v = {}, y = {}, dy = {};
   const float *log_sum = nullptr, *row_dots = nullptr;
   const float* gamma = nullptr;
   std::int32_t gamma_step = 0;
-  // the factor of row i of dS for each query i, [query rows, heads]; null if the factors are 1. Not
-  // used if the scores have shifts.
+  // DeltaFormer only: the gains, [query rows, heads], otherwise null. Row i of dS is multiplied by
+  // the gain of query i. Not used if the scores have shifts.
   const float* gain = nullptr;
   HeadsView dq = {}, dk = {}, dv = {};
   // partial sums of the gradient of Scores::multiplier, [slices of the head, query_rows, heads]

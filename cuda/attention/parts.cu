@@ -63,7 +63,8 @@ __global__ void join_kernel(AttentionTask task, HeadsView y) {
     float total[8] = {};
     for (int p = 0; p < task.key_parts; ++p) {
       const Pair<float> of = stats[p * entries];
-      if (of.second == 0) continue;  // part p has no visible key; task.y may be unset
+      // The query sees no key of part p. The part's result in task.y may not have been written.
+      if (of.second == 0) continue;
       float o[8];
       load_eight(o, task.y, p * task.query_rows + row, head, c);
       const float weight = power_of_two(of.first - base);

@@ -33,9 +33,11 @@ struct QueryBlock {
   // In shared memory. q: the queries of the tile. dy: the rows of dy of these queries. ring: one or
   // two buffers, each for the keys and values of one step of the main loop.
   Element *const q, *const dy, *const ring;
-  const int rows;   // number of queries; not positive if this block has no tile of queries
-  const int start;  // position of the first query; without a causal mask, the number of keys
-  const int stop;   // the queries see only keys before `stop`
+  const int rows;  // number of queries; not positive if this block has no tile of queries
+  // Position of the tile's first query. Without a causal mask, queries are treated as if they came
+  // after the last key, so `start` is the number of keys.
+  const int start;
+  const int stop;  // the queries see only keys before `stop`
   const std::int64_t first_row;
   const int warp, row;  // row: index of this thread's first query in the tile
   const int own;        // offset, in entries, of the warp's rows in a tile

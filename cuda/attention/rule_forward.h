@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(attention_threads, 3)
   if (rows <= 0) return;
   const int thread = static_cast<int>(threadIdx.x), row = 16 * warp_index();
   const bool busy = row < rows;
-  // This thread's query in the tile, and its run of the keys of a step.
+  // query: index of this thread's query in the tile. run_begin: index, among the keys of a step, of
+  // the first of the 16 keys that this thread processes.
   const int query = thread / query_lanes, run_begin = run_keys * run_index<query_lanes>();
   float* const of_run = s + run_begin * walk_stride + query;
   const std::int64_t entry = (at.query + first + query) * scores.heads + head;

@@ -43,8 +43,9 @@ struct GradientSums {
   float ds = 0, products = 0;
 };
 
-/// Processes a run of keys of one query, which begins with key `begin` and has `count` keys (at
-/// most run_keys, possibly none). Entry n * stride of `s` and of `dp` belongs to key begin + n.
+/// Processes a run of keys of one query, which begins with key `begin`. `count` is the number of
+/// keys from `begin` to the end of the step: the run has at most run_keys of them, and none if
+/// `count` is not positive. Entry n * stride of `s` and of `dp` belongs to key begin + n.
 /// Replaces the products q . k in `s` by P, and dP in `dp` by dS. P and dS become 0 beyond the
 /// `count` keys and for keys that the query does not see. Adds the terms of all these keys to
 /// `sums`.
@@ -111,7 +112,8 @@ __global__ void __launch_bounds__(attention_threads)
   const bool busy = row < rows;
   const std::int64_t first_row = at.query + first;
 
-  // This thread's query in the tile, and its run of the keys of a step.
+  // query: index of this thread's query in the tile. run_begin: index, among the keys of a step, of
+  // the first of the 16 keys that this thread processes.
   const int query = thread / query_lanes, run_begin = run_keys * run_index<query_lanes>();
   const int of_run = run_begin * walk_stride + query;
 
@@ -244,8 +246,9 @@ struct KeyTileBlock {
       float shift_sum = 0;
       for (int begin = first_query; begin < last_query; begin += steps) {
         const int number = g * steps_of_head + begin / steps;
-        // True if the walk of these queries begins in this tile of keys: either the weights of the
-        // rule do not depend on later keys, or no query of this step sees a key of a later tile.
+        // True if this tile needs no states of these queries from the tile of the next 64 keys:
+        // either the weights of the rule do not depend on later keys, or no query of this step sees
+        // a key of a later tile.
         const bool first_of_walk =
             !leftward || !behind || begin < first_query_of(tile.first + tile_rows);
         if (!first_of_walk) wait_for(behind, number + 1);
@@ -348,8 +351,8 @@ struct KeyTileBlock {
     if (part < task.key_slices) mix<Product>(dk[0], x, q);
   }
 
-  /// A warp's 16 rows of s and dp are one run of keys. Returns the number of floats in the gaps
-  /// between the runs before it.
+  /// In s and dp, a warp's 16 rows are one run of keys, and a gap of wave_gap floats follows each
+  /// run. Returns the total length of the gaps before this warp's run.
   __device__ __forceinline__ static int own_gap() { return wave_gap * warp_index(); }
 
   /// Stores the gradient of the shift (Scores::decay) of this thread's key. It is the sum of dS

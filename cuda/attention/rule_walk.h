@@ -8,17 +8,18 @@
 /// block computes a tile of products q . k as the softmax kernels do and stores it in shared
 /// memory. All threads of the block then apply the rule's formulas. The keys of a query are divided
 /// into runs of 16 keys, which begin at multiples of 16. Each run is processed by one thread, which
-/// begins with the key nearest to the query. The runs of a query belong to neighbouring lanes,
-/// which exchange what a run needs to know of the nearer runs, such as the stick that they leave.
-/// The weights are read back into registers for the product with the values. Heads wider than a
-/// slice of 64 columns are handled as in gradients.h. Sums over slices have the same order in every
-/// kernel, so every kernel computes the same bits of a score.
+/// begins with the key nearest to the query. The runs of a query belong to neighbouring lanes. A
+/// lane receives what its run needs to know of the runs nearer to the query. In stick-breaking
+/// attention, for example, this is the length of the stick that those runs leave. The weights are
+/// read back into registers for the product with the values. Heads wider than a slice of 64 columns
+/// are handled as in gradients.h. Sums over slices have the same order in every kernel, so every
+/// kernel computes the same bits of a score.
 ///
 /// A rule's file defines a walker, which is the state of one query while its keys are processed.
-/// All lanes of a query have the same state. Rows of different kernels have different numbers of
-/// lanes, but the runs are the same, so every kernel computes the same bits of a weight. The walker
-/// is derived from Query, which has defaults for the functions that only some rules need. In both
-/// passes, a walker has
+/// All lanes of a query have the same state. The number of lanes of a query differs between
+/// kernels, but the runs are the same, so every kernel computes the same bits of a weight. The
+/// walker is derived from Query, which has defaults for the functions that only some rules need. In
+/// both passes, a walker has
 ///   Tensors       a struct of pointers to the rule's own tensors
 ///   start(scores, tensors, entry)
 ///                 Reads the rule's inputs for the query, such as TRA's count bias. `entry` is
@@ -85,9 +86,10 @@ template <int lanes>
 __device__ __forceinline__ int run_index() {
   return static_cast<int>(threadIdx.x) % lanes;
 }
-/// Passes a number along the runs of a query, from the nearest run to the first. Each run changes
-/// the number to combine(number, own), where `own` is the argument of its lane. Returns the number
-/// that reaches this lane's run, and replaces `number` by the number after all runs.
+/// Passes a number along the runs of a query, from the last run, which is nearest to the query, to
+/// the first. Each run changes the number to combine(number, own), where `own` is the argument of
+/// its lane. Returns the number that reaches this lane's run, and replaces `number` by the number
+/// after all runs.
 template <int lanes, class Combine>
 __device__ __forceinline__ float pass_along(float& number, float own, const Combine& combine) {
   float reached = number;
@@ -147,8 +149,9 @@ struct Query {
     const float apart = shift - shifts[std::int64_t{key} * scores.heads];
     return fmaf(apart, Rule::unit, product * factor);
   }
-  /// Computes the scores of the keys begin .. begin + count - 1, of which the query may see some.
-  /// s[n * stride] is the product q . k of key begin + n.
+  /// Computes the scores of the run of keys that begins with key `begin`. The score is 0 for keys
+  /// from begin + count on, and for keys that the query does not see. s[n * stride] is the product
+  /// q . k of key begin + n.
   __device__ Run run_of(const ScoresView& scores, int begin, int count, const float* s,
                         int stride) const {
     Run run;
@@ -210,8 +213,9 @@ constexpr int step_entries = steps* Product::stride(slice);
 // has 64 queries, wave_stride if a block has 64 keys.
 constexpr int walk_stride = tile_rows + 1;
 constexpr int wave_stride = steps + 1;
-// In a block with 64 keys, each run of keys begins `wave_gap` floats later than a tile without gaps
-// would have it. The lanes of a warp, which read from four runs, then access different banks.
+// In a block with 64 keys, a gap of `wave_gap` floats follows each run of keys in shared memory.
+// The lanes of a warp access four runs at the same time. Because of the gaps, these accesses are to
+// different banks.
 constexpr int wave_gap = 8, wave_run = run_keys * wave_stride + wave_gap;
 constexpr int walk_floats = steps * walk_stride, wave_floats = key_lanes * wave_run;
 

@@ -28,8 +28,8 @@ struct ScoresView {
   // false: a query sees only the keys before its own position (kernels for gradients only)
   bool own_key = true;
 
-  /// The multiplier tau of the scores of a query's row. Returns 1 if the scores have no multiplier,
-  /// or if there is no such row (`there` is false).
+  /// Returns tau, by which all scores of the query in this row are multiplied. Returns 1 if the
+  /// scores have no multiplier, or if `there` is false, which means that the row does not exist.
   __device__ float tau_of(std::int64_t row, int head, bool there = true) const {
     return tau && there ? tau[row * heads + head] : 1.0f;
   }
@@ -37,14 +37,14 @@ struct ScoresView {
   __device__ float shift_of(std::int64_t row, int head) const {
     return shift ? shift[row * heads + head] : 0.0f;
   }
-  /// The term c_p - c_j of the score of the query at position p of a segment and the key j, where c
-  /// is Scores::decay.
+  /// Returns c_p - c_j, where c is Scores::decay. This term is added to the score of key j for the
+  /// query at position p of the segment.
   __device__ float shift_of(const SegmentView& at, int p, int head, int j) const {
     return shift_of(at.key + p, head) - shift_of(at.key + j, head);
   }
-  /// The position of a segment's first query. Without a causal mask, the queries are treated as if
-  /// they came after the last key. A causal mask then shows every key to every query. If a query
-  /// does not see its own key, the queries are treated as if they were one position earlier.
+  /// The position of a segment's first query among the keys. A query sees no key after its
+  /// position. If queries do not see their own keys, the position is therefore one smaller. Without
+  /// a causal mask, it is the number of keys, so that every query sees every key.
   __device__ int offset(const SegmentView& at) const {
     return causal ? at.offset() - (own_key ? 0 : 1) : at.keys;
   }
@@ -125,7 +125,7 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
 template <class Product, int slice, int rows>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
-    // stage() has converted entries of another type, and rounded them on the way.
+    // If stage() did not copy the entries asynchronously, it has rounded them already.
     if (!x.lies_as<typename Product::Element>()) return;
     constexpr int size = Pack<typename Product::Element>::size, pieces = slice / size;
     tile += static_cast<int>(threadIdx.x) / pieces * Product::stride(slice) +
@@ -186,8 +186,8 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
   }
 }
 
-/// Loads rows that must be computed into the first `count` rows of the tile. The other rows become
-/// 0. compute(x, r, column) sets x to the eight entries of row r of the tile that begin at column
+/// Fills the first `count` rows of the tile with results of compute(), and its other rows with 0.
+/// compute(x, r, column) sets x to the eight entries of row r of the tile that begin at column
 /// `column` of the head.
 template <class Product, int slice, class Compute>
 __device__ __forceinline__ void stage_computed(typename Product::Element* tile, int rows, int count,
@@ -201,7 +201,8 @@ __device__ __forceinline__ void stage_computed(typename Product::Element* tile, 
   }
 }
 
-/// Replaces eight values v of ChaCAL by (1 - g) v + g y, where g is gamma of the head.
+/// For ChaCAL: replaces eight entries v of the values by (1 - g) v + g y. Here g is gamma of the
+/// head, and y contains the corresponding entries of the outputs, or 0 if not yet computed.
 __device__ __forceinline__ void add_outputs(float (&v)[8], const float (&y)[8], float g) {
 #pragma unroll
   for (int j = 0; j < 8; ++j) v[j] = (1 - g) * v[j] + g * y[j];

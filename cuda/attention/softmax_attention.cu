@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(attention_threads,
                                                       head_and_part - part * scores.heads, part);
 }
 
-/// Maximum number of bands of 16 queries per warp. If it is 2, run() uses two bands for long
-/// sequences. With two bands and slices of 128 columns, a kernel that adds shifts (Scores::decay)
-/// to the scores would need more registers than a thread can have.
+/// Maximum number of bands of 16 queries per warp. If the maximum is 2, run() uses two bands for
+/// long sequences. The maximum is 1 for slices of 128 columns with shifts (Scores::decay), because
+/// two bands would then need more registers than a thread can have.
 template <class Product, int slice, bool shifted>
 constexpr int most_bands = std::is_same_v<Product, ExactProduct> ? 1
                            : slice == 128 && (shifted || sizeof(typename Product::Element) == 4)

@@ -37,8 +37,8 @@ struct StickWalker : Query<Stick> {
 #pragma unroll
     for (float& weight : run.scores) weight *= reached;
   }
-  /// The length of the stick that reaches this lane's run, of which the run leaves the share
-  /// `kept`.
+  /// Returns the length of the stick that reaches this lane's run of keys. `kept` is the share of
+  /// this length that remains after the run.
   template <int lanes>
   __device__ float stick_at_run(float kept) {
     return pass_along<lanes>(left, kept, [](float length, float share) { return length * share; });
@@ -50,8 +50,8 @@ struct StickWalker : Query<Stick> {
   /// P is rounded as the product P v rounds it. Stick::gradient() explains why.
   template <class Product, int lanes>
   __device__ void gradients(Run& run, float (&dp)[run_keys]) {
-    // taken: the share of a key in the stick that reaches it; before: the share of the stick at the
-    // beginning of the run that reaches this key
+    // For each key of the run. before: the length of the stick that reaches the key if the length 1
+    // reaches the run. taken: the share of this length that the key takes.
     float taken[run_keys], before[run_keys], kept = 1;
 #pragma unroll
     for (int n = run_keys - 1; n >= 0; --n) {
@@ -71,7 +71,8 @@ struct StickWalker : Query<Stick> {
         pass_along<lanes>(rest, sum, [](float all, float of_run) { return all - of_run; });
 #pragma unroll
     for (int n = run_keys - 1; n >= 0; --n) {
-      // If almost no weight is left for the remaining keys, the rest is only a rounding error.
+      // rest_here is the sum of P dP over the remaining keys, computed by subtraction. If almost no
+      // weight is left for these keys, rest_here is only a rounding error.
       if (before[n] * reached < Stick::spent) rest_here = 0;
       dp[n] = Stick::gradient(taken[n], run.scores[n], dp[n], rest_here);
     }

@@ -9,10 +9,10 @@
 /// blocks, so results are bitwise reproducible.
 namespace longhand::cuda {
 
-/// Number of words in the `progress` array of a kernel. The first word is the next ticket. Each of
-/// the other words belongs to one tile, head and slice, and counts the finished steps of this tile.
-/// A tile that is not divided into steps counts as one step. `slots` is the number of places for
-/// tiles, of which some may be empty (heads.h).
+/// Number of words in the `progress` array of a kernel. The first word is the next ticket. Each
+/// other word belongs to one slot, head and slice. A slot is a place for one tile and may be empty
+/// (Tile in heads.h). The word counts the finished steps of the slot's tile. A tile that is not
+/// divided into steps counts as one step.
 inline std::int64_t progress_words(std::int64_t slots, std::int64_t heads, std::int64_t slices) {
   return 1 + slots * heads * slices;
 }

@@ -66,8 +66,8 @@ struct TraWalker : Query<Tra> {
     total = total * shrink + sum_of_runs<lanes>(sum);
     return shrink;
   }
-  /// The number of positive scores of the keys after this lane's run. Adds those of all runs to
-  /// `positive`. A key that the query does not see has the score 0.
+  /// Returns how many keys after this lane's run have a positive score. Adds the number of positive
+  /// scores in all runs to `positive`. A key that the query does not see has the score 0.
   template <int lanes>
   __device__ float count_at_run(const Run& run) {
     float own = 0;

@@ -16,9 +16,10 @@
 ///   9.0         25    16                         8
 ///
 /// Sources: F. A. Khattak and M. Mikaitis, Accurate Models of NVIDIA Tensor Cores, arXiv:2512.07004
-/// (1 and 2 extra bits after the 23 of f32, the same groups, and truncation); E. Badash et al.,
-/// Hawkeye: Reproducing GPU-Level Non-Determinism, arXiv:2603.20421. The model also aligns products
-/// that are smaller than any f32, although a device may limit their exponents.
+/// (for the groups, the truncation and the number of bits, which is given there as 1 or 2 more than
+/// the 23 fraction bits of f32); E. Badash et al., Hawkeye: Reproducing GPU-Level Non-Determinism,
+/// arXiv:2603.20421. In this model, the exponent of a product may be smaller than that of any f32.
+/// A device may limit this exponent.
 namespace longhand::emulator {
 
 /// A float as two integers: its value is significand * 2^(exponent - 23).

@@ -6,8 +6,8 @@
 
 namespace longhand::cuda {
 
-/// Adds the work to the stream's recording if there is one, and otherwise enqueues it on the
-/// stream.
+/// Adds the work to the CUDA graph that the stream is recording. If the stream records no graph,
+/// enqueues the work on the stream.
 void give(Stream& stream, std::function<void()> work);
 
 }  // namespace longhand::cuda

@@ -37,9 +37,8 @@ void touch(std::initializer_list<Bytes> bytes, const std::function<void()>& work
 /// a stream, because a caching allocator reuses a block while earlier work of the stream is
 /// pending.
 std::unique_ptr<MemorySource> device_memory(std::size_t limit);
-/// Sets the queue on which memory sources fill and check blocks. Only those results of
-/// device_memory() are changed that have no queue yet. A new stream calls this function with its
-/// own queue.
+/// Assigns the queue to all results of device_memory() that have no queue yet. They fill and check
+/// their blocks on this queue. A new stream calls this function with its own queue.
 void order_memory(const std::shared_ptr<Queue>& queue);
 
 /// The first address of the device memory.

@@ -72,8 +72,8 @@ std::vector<float> multiply_plainly(const Product& p, Matrix a, Matrix b) {
   return result;
 }
 
-/// Returns a [m, k] times b [k, n], rounded as by the chosen model of tensor cores (fused_sum.h).
-/// Returns an empty vector if a number is not finite.
+/// Returns a [m, k] times b [k, n]. The sums are computed by the chosen model of tensor cores
+/// (fused_sum.h). Returns an empty vector if an entry of a or b is not finite.
 std::vector<float> multiply_on_tensor_cores(const Product& p, Matrix a, Matrix b) {
   const emulator::TensorCoreModel model = emulator::model_of(emulator::tensor_cores());
   const auto m = static_cast<std::size_t>(p.m), n = static_cast<std::size_t>(p.n);

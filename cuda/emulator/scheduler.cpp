@@ -38,9 +38,9 @@ constexpr std::size_t most_shared = std::size_t{228} << 10;
 // turns_of_a_block turns before another block continues.
 constexpr std::size_t most_resident = 4;
 constexpr std::uint64_t turns_of_a_block = 4;
-// A turn of a block is idle if all its threads stay in loops that wait for other blocks. After
-// some_idle_turns idle turns, a block runs only if no other block can run. If all resident blocks
-// have had most_idle_turns idle turns and no other block can start, the launch fails.
+// A turn of a block is idle if all its threads stay in loops that wait for other blocks. A block
+// that has had some_idle_turns idle turns runs again only if all resident blocks have had at least
+// as many and no new block can start. If all of them have had most_idle_turns, the launch fails.
 constexpr int some_idle_turns = 2, most_idle_turns = 16;
 
 struct Thread {
@@ -67,7 +67,8 @@ struct Block {
   std::vector<std::byte> room = std::vector<std::byte>(most_shared + 2 * shared_guard);
   std::vector<std::uint64_t> order;  // the order in which the threads run in this turn
   bool resident = false;
-  // number of this block's turns since any thread of any block last did more than wait in a loop
+  // number of turns in which all threads of this block only waited in loops; becomes 0 as soon as
+  // a thread of any block does anything else
   int idle_turns = 0;
 
   std::span<std::byte> shared(std::size_t bytes) {
@@ -456,8 +457,8 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site) {
   self.mask = mask;
   self.payload = payload;
   self.finish = reinterpret_cast<const void*>(finish);
-  // Each lane that arrives compares its operation with that of a lane that arrived earlier. If no
-  // comparison fails, all waiting lanes are therefore at the same operation.
+  // Each lane compares its operation with the operation of one lane of its mask that waits already.
+  // If none of these comparisons fails, all waiting lanes of the mask are at the same operation.
   unsigned& waiting = b.waiting_lanes[first / lanes];
   if (const unsigned earlier = waiting & mask; earlier != 0) {
     const Thread& t = b.threads[first + static_cast<std::size_t>(std::countr_zero(earlier))];

@@ -22,8 +22,8 @@ std::string text_of(Site site);  // for example "norm.cu:40"
 // The threadIdx, blockIdx, blockDim and gridDim of the running thread.
 extern Index3 thread_index, block_index, block_size, grid_size;
 
-/// The order of threads between two barriers, and of blocks. A result that depends on the order
-/// reveals a missing barrier.
+/// The order in which blocks run, and in which the threads of a block run between two barriers. A
+/// result that depends on the order reveals a missing barrier.
 ///
 /// `interleaved` shuffles threads and blocks, and two to four blocks are resident at the same time:
 /// one of them runs for a while, then another one. As on a device, a block stays resident until it
@@ -60,8 +60,8 @@ void warp_together(unsigned mask, void* payload, Finish finish, Site site);
 using FinishBlock = void (*)(void* const* payloads, int threads);
 void block_together(void* payload, FinishBlock finish, Site site);
 
-/// Called by a loop that waits until another block writes a word: the other threads and blocks run
-/// before the loop continues.
+/// Lets other threads of the block run before it returns. With Order::interleaved, other blocks may
+/// run as well. Every loop that waits until another block writes a word must call this function.
 void let_others_run(Site site);
 
 /// The launch's dynamic shared memory, shared by all threads of a block and filled with NaN when

@@ -13,10 +13,10 @@
 #include "core/error.h"
 #include "core/mapped_file.h"
 
-// The addresses of these variables are known both in memory and in the program's file (from its
-// table of symbols). From the difference of the two addresses, read_symbols() computes the
-// addresses of all functions in memory, and thread_begin() the address of all thread_local
-// variables.
+// Two variables whose positions in the program are known from its symbol table. From the address
+// of longhand_known_symbol in memory, read_symbols() computes the addresses of all functions. From
+// the address of longhand_known_of_thread, thread_begin() computes where the thread_local variables
+// of the calling thread begin.
 extern "C" {
 int longhand_known_symbol = 1;
 thread_local int longhand_known_of_thread = 1;

@@ -13,9 +13,10 @@ constexpr int rows = 16, columns = 8, most_depth = 16;
 float upper_half(unsigned word) { return std::bit_cast<float>(word & 0xffff0000u); }
 float lower_half(unsigned word) { return std::bit_cast<float>(word << 16); }
 
-/// Describes where an operand of a tensor core product contains the entry with index k along the
-/// summed dimension: the lane within a group of four lanes, the word of this lane, and the entry's
-/// value in the word.
+/// Describes how a warp holds the operands a and b of a tensor core product. Four lanes together
+/// hold a row of a or a column of b. Entry k of the row or column is in lane lane(k) of these four.
+/// This lane holds several words of the row or column. Word number word(k) contains the entry, and
+/// value() extracts the entry from the word.
 struct Tf32Layout {
   static constexpr int depth = 8;
   static int lane(int k) { return k % 4; }
@@ -48,8 +49,9 @@ void add_plainly(Tiles& t, int depth) {
   }
 }
 
-/// Adds the product a b to c, rounded as by tensor cores that add `group` terms in one step
-/// (fused_sum.h). Returns false and adds nothing if a number is not finite.
+/// Adds the product a b to c and rounds as tensor cores do (fused_sum.h). One step adds `group`
+/// products of two entries to an entry of c, and `bits` determines the precision of this step.
+/// Returns false and adds nothing if an entry of a, b or c is not finite.
 bool add_by_model(Tiles& t, int depth, int bits, int group) {
   Parts a[rows][most_depth], b[columns][most_depth];
   bool finite = true;

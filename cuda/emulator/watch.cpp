@@ -42,8 +42,8 @@ constinit std::uintptr_t stack_end = 0;
 /// The last accesses to a word or a byte. Times are values of one counter, which is incremented
 /// when any block begins or passes a barrier. Each time therefore belongs to one block.
 struct Cell {
-  // Times of the last write (`written`), of the last read (`read`), and of the last read by a block
-  // other than that of `read` (`read_before`).
+  // `written` and `read` are the times of the last write and of the last read. Only one block reads
+  // at the time `read`. `read_before` is the time of the last read by any other block.
   std::uint32_t written = 0, read = 0, read_before = 0;
   // The threads that made the last write (`writer`) and the last read (`reader`). `reader` is
   // `several` if more than one thread has read at the time `read`.
@@ -82,9 +82,9 @@ class Plane {
   Cell *words_, *bytes_;
 };
 
-/// Those accesses of other blocks that happened before the current access. Each element describes
-/// one other block: all accesses of the block at times before the element's value happened before
-/// the current access. The key is the time when the block began.
+/// A set of accesses to memory. For each of several blocks, it contains all accesses that the block
+/// made before a certain time. This time is the value of the block's element. The key is the time
+/// when the block began.
 using Clock = std::map<std::uint32_t, std::uint32_t>;
 
 /// All data about the resident block in one place (slot) of the scheduler.
@@ -143,8 +143,8 @@ struct Watch {
   // to shared memory, this is the time when the block began. For device memory, it is the time when
   // the launch began.
   std::uint32_t since = 1;
-  // Each time since the launch began belongs to one block (see Cell). Entry i belongs to the time
-  // launch + i and contains the time when the block of that time began.
+  // Each time since the launch began belongs to one block (see Cell). Entry i identifies the block
+  // of the time launch + i by the time when this block began.
   std::vector<std::uint32_t> block_at;
   // Key: the address of a flag, a word by which a block signals its progress to other blocks.
   // Value: the accesses that happened before the flag was stored.
@@ -196,8 +196,9 @@ struct Watch {
   std::uint16_t warp() const { return static_cast<std::uint16_t>(thread / lanes); }
   std::uint16_t warp_time() const { return slot->warp_time[warp()]; }
   bool of_other_block(std::uint32_t when) const { return block_at[when - launch] != slot->block; }
-  /// True if an earlier access happens before the current access. The earlier access was made by
-  /// thread `other` at time `when`, after warp_when calls of __syncwarp() since its block's last
+  /// True if the current access cannot race with an earlier access, because both are of the same
+  /// thread, or because a barrier, __syncwarp() or a flag orders them. The earlier access was made
+  /// by thread `other` at time `when`, after warp_when calls of __syncwarp() since its block's last
   /// barrier.
   bool before(std::uint32_t when, std::size_t other, std::uint16_t warp_when) const {
     if (when == slot->time) {
@@ -328,10 +329,11 @@ struct Watch {
       touch(c, write, atomic, at + i);
     }
   }
-  /// Checks or records a volatile access. A store makes the word a flag if the storing thread has
-  /// executed a fence since the last barrier. The flag records which accesses had happened by this
-  /// barrier. If another thread reads the flag and then executes a fence and a barrier, these
-  /// accesses happen before everything that the other thread's block does afterwards.
+  /// Processes a volatile access. A store makes the word a flag if the storing thread has executed
+  /// a fence since its block's last barrier. The flag then records all accesses that happened
+  /// before this barrier. If another thread reads the flag and then executes a fence and a barrier,
+  /// the recorded accesses happen before everything that the other thread's block does after its
+  /// own barrier. All other volatile accesses are checked like accesses that are not volatile.
   void volatile_access(std::uintptr_t at, std::size_t bytes, bool write) {
     if (!running) return;
     if (write && slot->fenced[thread] == slot->time) {

@@ -39,7 +39,7 @@ void begin_block(std::size_t slot, Region shared, Region room, std::uint64_t num
 /// Reports that a thread of a kernel continues: thread number `thread` of the block in this slot
 /// (see begin_block). Its stack ends at `stack_end`.
 void run_thread(std::size_t slot, std::size_t thread, const void* stack_end);
-/// Reports that the scheduler continues, so that no thread of a kernel runs.
+/// Reports that no thread of a kernel runs, because the scheduler continues.
 void run_none();
 /// Describes the first fault since the launch began, or is empty if there was no fault.
 const std::string& fault();

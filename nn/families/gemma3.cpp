@@ -37,8 +37,8 @@ bool is_global(const Fields& fields, const std::vector<std::int64_t>& windows, s
 
 DecoderConfig config_from(const Fields& fields) {
   for (const char* const cap : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-    LONGHAND_CHECK(!fields.find(cap), fields.source(), ": ", cap, ": expected none, got ",
-                   quote(fields.find(cap)->dump()));
+    LONGHAND_CHECK(!fields.find(cap), fields.source(), ": ", cap,
+                   ": expected null or no such key, got ", quote(fields.find(cap)->dump()));
   }
   DecoderConfig config = llama_config(fields);
   config.projection_bias = config.mixing_bias = fields.flag("attention_bias", false);
@@ -71,7 +71,8 @@ bool claims(const DecoderConfig& config) {
   return has_llama_blocks(config) && config.norm == NormKind::rms_plus_one && config.norms_after;
 }
 
-/// The integer n with scale = 1 / sqrt(n). config.json stores n, so other scales cannot be written.
+/// Returns the integer n for which 1 / sqrt(n) is `scale`, the factor of the attention scores.
+/// config.json can store only n. If no integer fits, throws an Error.
 std::int64_t divisor_of(double scale) {
   const double divisor = 1 / (scale * scale), whole = std::round(divisor);
   LONGHAND_CHECK(whole >= 1 && whole <= 1e9 && std::abs(divisor - whole) <= 1e-9 * whole,
@@ -86,9 +87,9 @@ Json json_of(const DecoderConfig& config) {
       config.embedding_scale == std::sqrt(static_cast<float>(config.width)) &&
           first.norm_of_heads() == HeadNorm::rms_plus_one && first.scores.scale > 0 &&
           !config.feed_forward_bias && config.projection_bias == config.mixing_bias,
-      "gemma3_text: expected embeddings scaled by sqrt(width), queries and keys normalized with "
-      "gain 1 + w, a score scale above 0, a feed forward without biases, and biases in all or none "
-      "of the attention's projections, got another configuration");
+      "gemma3_text: expected embeddings scaled by sqrt(width), RMS norms of queries and keys with "
+      "gain 1 + w, a score scale above 0, feed forwards without biases, and attention projections "
+      "that all have biases or all have no biases, got another configuration");
   Json::Object ropes;
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const SoftmaxHeads& heads = heads_of(config, i);

@@ -15,9 +15,8 @@ namespace {
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
   LONGHAND_CHECK(dims + dims % 2 <= width, source, ": expected at most ", width,
-                 " rotated entries, the width of a head (an odd number of rotated entries is "
-                 "rounded up), got ",
-                 dims);
+                 " rotated entries (the width of a head) after rounding up to an even number, got ",
+                 dims, " before rounding");
 }
 
 DecoderConfig config_from(const Fields& fields) {
@@ -54,7 +53,9 @@ DecoderConfig config_from(const Fields& fields) {
     mixer.rope.share = inner.number("partial_rotary_factor", mixer.rope.share);
   }
   LONGHAND_CHECK(mixer.rope.share >= 0 && mixer.rope.share <= 1 && mixer.rope.base > 0,
-                 fields.source(), ": expected a rotary share from 0 to 1 and a base above 0, got ",
+                 fields.source(),
+                 ": expected rotary_pct or partial_rotary_factor from 0 to 1, and rotary_emb_base "
+                 "or rope_theta above 0, got ",
                  mixer.rope.share, " and ", mixer.rope.base);
   check_share(fields.source(), mixer.width, mixer.rope.share);
   config.mixers = softmax_layers(mixer);

@@ -6,8 +6,9 @@
 namespace longhand::nn {
 
 /// A recurrent layer (autograd/gru.h): x [tokens, in] -> h [tokens, width]. The state of a sequence
-/// starts at 0. Initial biases are 0. A model with this layer must return false from
-/// Model::repeats().
+/// starts at 0. Initial biases are 0. The operations depend on the length of each sequence, so
+/// training steps cannot be recorded and replayed. A model with this layer must therefore return
+/// false from Model::repeats().
 class Gru {
  public:
   Gru() = default;
@@ -15,8 +16,12 @@ class Gru {
 
   Var operator()(const Var& x, const Segments& segments) const;
 
-  Linear input;  // computes x_r, x_z and x_n of autograd/gru.h side by side, [tokens, 3 width]
-  // u: the matrices U_r, U_z and U_n, [3 width, width]; bias: the bias of U_n, [width].
+  /// Multiplies the layer's input by three matrices: those of the reset gate, the update gate and
+  /// the candidate state. The results are side by side, [tokens, 3 width].
+  Linear input;
+  /// u: the matrices by which the previous state is multiplied for the reset gate, the update gate
+  /// and the candidate state, [3 width, width]. bias: a bias that is added to the last of these
+  /// products, [width].
   Parameter u, bias;
 };
 

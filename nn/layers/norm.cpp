@@ -54,8 +54,10 @@ Var BatchNorm::operator()(const Var& x) const {
   return batch_norm(x, batch, weight, bias, epsilon);
 }
 
-/// Proposes the next value of a running moment (mean or variance): running + momentum * (factor *
-/// moment - running), where factor * moment is the moment of the batch.
+/// Computes the next value of `running`, a running mean or variance. The optimizer's step assigns
+/// this value later (see Buffer::propose()). The value is
+///   running + momentum * (m - running),
+/// where m = factor * moment is the mean or the unbiased variance of the batch.
 void BatchNorm::propose(const Buffer& running, const Tensor& moment, double factor) const {
   const Var old = running.latest();
   running.propose((old + momentum * (factor * Var(moment) - old)).value());

@@ -44,10 +44,13 @@ class RmsNorm {
 /// In training, the mean and the biased variance are those of the batch, which must have at least
 /// two rows. Each batch changes the running moments:
 ///   running = running + momentum (moment of the batch - running)
-/// with the unbiased variance. In evaluation, the running moments are used. As for Dropout,
-/// training means that a Noise::Drawing exists. Recomputed activations (autograd/recompute.h) would
-/// count a batch twice. Padding tokens count as rows, so a model that normalizes tokens must return
-/// false from Model::repeats().
+/// with the unbiased variance. In evaluation, the running moments are used. The layer is in
+/// training while a Noise::Drawing exists (nn/noise.h).
+///
+/// Do not use this layer in activations that are recomputed in the backward pass
+/// (autograd/recompute.h): the running moments would count the batch twice. Padding tokens would
+/// count as rows. Batches are padded only if the model's training steps can be recorded and
+/// replayed, so a model that applies this layer to tokens must return false from Model::repeats().
 class BatchNorm {
  public:
   BatchNorm() = default;

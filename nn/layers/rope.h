@@ -16,18 +16,18 @@ struct RopeOptions {
   /// If true, pair p consists of the entries 2p and 2p + 1. If false, it consists of the entries p
   /// and p + n/2, where n is the number of rotated entries.
   bool interleaved = false;
-  /// Long wavelengths are lengthened as in Llama 3. If `factor` is 1, no wavelength is lengthened.
-  /// Let w = 2 pi / f be the wavelength of frequency f. f is unchanged if w < original / high, and
-  /// replaced by f / factor if w > original / low. Between these bounds, f is replaced by
+  /// Long wavelengths are lengthened as in Llama 3, to extend a model from the context length
+  /// `original` to a longer one. If `factor` is 1, no wavelength is lengthened. Let w = 2 pi / f be
+  /// the wavelength of frequency f. f is unchanged if w < original / high, and replaced by
+  /// f / factor if w > original / low. Between these bounds, f is replaced by
   ///   (1 - s) f / factor + s f, where s = (original / w - low) / (high - low)
   double factor = 1, low = 1, high = 4;
   std::int64_t original = 8192;
 
   void declare(Options& options);
-  /// The number of rotated entries of a head, for use as the argument of frequencies(): `share`
-  /// times the head's width, rounded down. Entries are rotated in pairs, so an odd number means
-  /// that one more entry is rotated. If the head has no further entry, an odd number is reduced by
-  /// one.
+  /// The argument of frequencies() for a head of this width: n = share * width, rounded down.
+  /// Entries are rotated in pairs, so n + 1 entries are rotated if n is odd. If n is odd and equal
+  /// to the width, the result is n - 1 instead.
   std::int64_t dims(std::int64_t width) const;
   /// The frequency of each pair p with 2p < dims: base^(-2p/dims), or less if the wavelength of the
   /// pair is lengthened (see `factor`). Frequencies are computed in f32, as in the published

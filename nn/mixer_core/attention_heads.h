@@ -70,7 +70,8 @@ class AttentionHeads : public Mixer {
   HeadsBackward attend(const ScoreVars& scores, const HeadVars& v, const MixerPass& pass,
                        const RuleVars& rule = {}) const;
   const MixerPlace& place() const { return place_; }
-  /// One LearnedNumber per head for a parameter [heads]; empty if the parameter is empty.
+  /// Returns the values of a parameter that has one entry per head, for reports. Each value has the
+  /// given name and the index of its head. The result is empty if the parameter is empty.
   std::vector<LearnedNumber> numbers_of_heads(std::string_view name,
                                               const Parameter& parameter) const;
   /// Rotates `count` heads of x by the tokens' positions, in place. The first of these heads begins

@@ -37,7 +37,8 @@ class RuleHeads : public AttentionHeads {
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
 
  protected:
-  /// Returns plain_scores(). If the heads have forget gates, Scores::decay is set from the gates.
+  /// Returns the scores q . k / sqrt(width). If the heads have forget gates, each score also
+  /// contains the sum of the logarithms of the gates of all tokens after the key, up to the query.
   ScoreVars forgetting_scores(const Operands& operand, const MixerPass& pass) const;
 };
 

@@ -65,8 +65,8 @@ Tensor reinforced(const Tensor& weights, const Reinforcement& by, std::int64_t h
 /// such a matrix for each sequence and head.
 Tensor part_of(const Tensor& weights, const Segments& sequences, std::size_t sequence,
                std::int64_t head) {
-  // `before` is the number of weights per head in the earlier sequences. `all` is the number of
-  // weights per head in all sequences.
+  // `before` is the number of weights per head in the sequences that precede the requested
+  // sequence. `all` is the number of weights per head in all sequences.
   std::int64_t before = 0, all = 0;
   for (std::size_t s = 0; s < sequences.lengths().size(); ++s) {
     if (s == sequence) before = all;

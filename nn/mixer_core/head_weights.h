@@ -9,10 +9,10 @@ namespace longhand::nn {
 /// weights include the amounts that reinforced heads add, so a row may sum to more than 1.
 ///
 /// If the head computes attention weights, the result has the type of the parameters and may share
-/// the memory of `view`. If the head selects keys instead, the result has the type `type`. Row i is
-/// then 1 at the token after the key that token i selected, because the head reads the value of
-/// that token. All other entries are 0. If token i selected no key, the whole row is 0. If the
-/// mixer has neither weights nor selections, the result is empty.
+/// the memory of `view`. If the head selects keys instead (see FalHeads), the result has the type
+/// `type`. If token i selected the key of token j, it reads the value of token j + 1. Entry
+/// (i, j + 1) is then 1, and all other entries of row i are 0. If token i selected no key, the
+/// whole row is 0. If the mixer has neither weights nor selections, the result is empty.
 Tensor head_weights(const MixerView& view, const Segments& sequences, std::int64_t sequence,
                     std::int64_t head, DType type = DType::f32);
 

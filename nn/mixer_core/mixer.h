@@ -165,8 +165,8 @@ class Mixer {
   /// the projection's gradient. The function is empty if no gradient is required.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
-  /// The mixer's own parameters. If one of them requires a gradient, Mixing records the mixers on
-  /// the tape.
+  /// The mixer's own parameters. If one of them requires a gradient, the layer runs the backward
+  /// functions of its mixers even if the projection requires no gradient.
   virtual std::vector<Var> learned() const { return {}; }
   /// Parameters that this mixer adds to a trained model, in the same way as LoRA adds matrices.
   /// They are trained while the rest of the model is frozen. Loading a model that lacks these

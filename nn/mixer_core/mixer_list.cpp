@@ -15,11 +15,12 @@ bool is_count(std::string_view part) {
 }
 
 [[noreturn]] void not_heads(std::string_view text, std::string_view part) {
-  fail("heads ", quote(text),
-       ": expected a comma-separated list of KIND:COUNT or KIND:COUNTxWIDTH, where "
-       "COUNT/KEYS sets a smaller number of key heads and KIND is ",
-       kind_names(), ", got ", quote(part),
-       is_count(part) ? longhand::text("; softmax:", part, " is a list of softmax heads") : "");
+  fail(
+      "heads ", quote(text),
+      ": expected a comma-separated list of KIND:COUNT or KIND:COUNTxWIDTH, where "
+      "COUNT/KEYS sets a smaller number of key heads and KIND is ",
+      kind_names(), ", got ", quote(part),
+      is_count(part) ? longhand::text("; for ", part, " softmax heads, write softmax:", part) : "");
 }
 
 std::optional<std::int64_t> positive(std::string_view digits) {
@@ -138,8 +139,9 @@ MixerList parse_mixers(std::string_view text, std::int64_t width, const MixerOpt
   }
   if (sharing > 0) {
     LONGHAND_CHECK(left > 0 && left % sharing == 0, "heads ", quote(text),
-                   ": expected a remaining width that is a positive multiple of ", sharing,
-                   ", the number of heads without a width, got ", left, " of ", width);
+                   ": columns for the heads without a width: expected a positive multiple of ",
+                   sharing, ", the number of these heads, got ", left, " of the model's ", width,
+                   " columns");
     for (const AnyMixer& mixer : mixers) {
       if (mixer->width == 0) mixer->width = left / sharing;
     }

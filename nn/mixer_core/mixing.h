@@ -9,8 +9,9 @@
 
 namespace longhand::nn {
 
-/// The part of a block that moves information between tokens: a projection with the columns of all
-/// mixers, the mixers side by side, and an output projection.
+/// The part of a block that moves information between tokens. One projection computes the input
+/// columns of all mixers. The mixers write their outputs side by side, and an output projection
+/// combines these outputs.
 class Mixing {
  public:
   struct Settings {

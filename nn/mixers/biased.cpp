@@ -130,9 +130,10 @@ std::vector<LearnedNumber> BiasedHeads::learned_numbers() const {
 }
 
 double BiasedHeads::operations_of_pair() const {
-  // Without the bias, each pair of tokens counts two products in the forward pass and five in the
-  // backward pass. ScoreBias::heads adds one product in the forward pass and two in the backward
-  // pass.
+  // For each pair of tokens and each head, products of vectors of the head's width are counted,
+  // with 2 * width operations each. Without the bias, these are two products in the forward pass
+  // and five in the backward pass. ScoreBias::heads adds one in the forward pass and two in the
+  // backward pass.
   return (bias == ScoreBias::heads ? 20 : 14) * static_cast<double>(columns());
 }
 

@@ -4,8 +4,9 @@
 
 namespace longhand::nn {
 
-/// How the gamma of ChaCAL heads, the share of earlier outputs, is determined. `no`: a constant;
-/// `layer`: one learned number per layer; `head`: one learned number per head.
+/// How ChaCAL heads determine gamma, the weight of an earlier token's output, which is mixed with
+/// the token's value. `no`: a constant; `layer`: one learned number per layer; `head`: one learned
+/// number per head.
 enum class Learned { no, layer, head };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer", "head"};
@@ -15,8 +16,9 @@ inline constexpr std::array<std::string_view, 3> names_of<Learned>{"no", "layer"
 class ChacalHeads final : public AttentionHeads {
  public:
   ScoreOptions scores;
-  double gamma = 0.9;                   // gamma, or its initial value if it is learned
-  Learned learned_gamma = Learned::no;  // a learned gamma is the sigmoid of a parameter
+  double gamma = 0.9;  // gamma, or its initial value if it is learned
+  /// Selects a constant or a learned gamma. A learned gamma is the sigmoid of a parameter.
+  Learned learned_gamma = Learned::no;
 
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<ChacalHeads>(*this); }
   std::string_view kind() const override { return "chacal"; }

@@ -28,7 +28,8 @@ class LstmHeads final : public Mixer {
 
   void build(MixerScope& layer, const MixerPlace& place) override {
     place_ = place;
-    LONGHAND_CHECK(key_heads == heads, "lstm heads: expected no key heads, got ", key_heads);
+    LONGHAND_CHECK(key_heads == heads, "lstm heads: expected as many key heads as heads (", heads,
+                   "), got ", key_heads);
     const Scope own = layer.scope() / place.index / "lstm";
     u_ = own.add("u", {4 * columns(), width}, normal(1 / std::sqrt(3.0 * double(width))), true,
                  true);
@@ -53,7 +54,8 @@ class LstmHeads final : public Mixer {
   std::vector<Var> learned() const override { return {u_, bias_}; }
   double operations_of_pair() const override { return 0; }
   double operations_of_token() const override {
-    // Counts three products with u_ per token: one in the forward pass, two in the backward pass.
+    // Counts three products with the recurrent matrix u_ per token: one in the forward pass and two
+    // in the backward pass.
     return 24 * static_cast<double>(columns() * width);
   }
 

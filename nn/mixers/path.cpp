@@ -33,7 +33,8 @@ class PathHeads final : public AttentionHeads {
                     "taps of the convolution that computes the reflections of PaTH heads");
   }
   void check() const override {
-    LONGHAND_CHECK(key_heads == heads, "path heads: expected no key heads, got ", key_heads);
+    LONGHAND_CHECK(key_heads == heads, "path heads: expected as many key heads as heads (", heads,
+                   "), got ", key_heads);
   }
   std::int64_t cached_columns() const override { return 3 * columns(); }
   std::int64_t cached_numbers() const override { return heads; }

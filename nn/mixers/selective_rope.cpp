@@ -41,7 +41,8 @@ class SelectiveRopeHeads final : public AttentionHeads {
         "1: a gate computed from each token scales the token's angles in selective_rope heads");
   }
   void check() const override {
-    LONGHAND_CHECK(key_heads == heads, "selective_rope heads: expected no key heads, got ",
+    LONGHAND_CHECK(key_heads == heads,
+                   "selective_rope heads: expected as many key heads as heads (", heads, "), got ",
                    key_heads);
     LONGHAND_CHECK(width % 2 == 0, "selective_rope heads: expected an even width, got ", width);
   }
@@ -105,8 +106,8 @@ class SelectiveRopeHeads final : public AttentionHeads {
  private:
   std::int64_t angles() const { return heads * width / 2; }
 
-  /// The rotation angles of each token, [tokens, heads * width / 2]: the sums of the angles of all
-  /// tokens from the start of the sequence up to this token.
+  /// The angles by which the query and key of each token are rotated, [tokens, heads * width / 2].
+  /// An angle is the sum of the angles computed for all tokens of the sequence up to this token.
   Var angles_of(const MixerPass& pass) const {
     const Segments& rows = pass.input.segments;
     const std::int64_t tokens = pass.y.rows();

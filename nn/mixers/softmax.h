@@ -27,7 +27,8 @@ class SoftmaxHeads final : public AttentionHeads {
   std::vector<Var> learned() const override { return {beta_}; }
   std::vector<Parameter> added() const override;
   std::vector<LearnedNumber> learned_numbers() const override;
-  /// Counts two products per pair in the forward pass and five in the backward pass.
+  /// Counts products of vectors of the head's width, with 2 * width operations each. For each pair
+  /// and head, these are two products in the forward pass and five in the backward pass.
   double operations_of_pair() const override { return 14 * static_cast<double>(columns()); }
   /// The amount that each reinforced head adds to the weights of reference pairs, initially 0 and
   /// frozen. Empty if the heads are not reinforced.
@@ -37,7 +38,7 @@ class SoftmaxHeads final : public AttentionHeads {
   Parameter beta_, reinforcement_;
 };
 
-/// Returns a value of DecoderConfig::mixers with which every layer has these heads.
+/// Returns the value of DecoderConfig::mixers for a model whose layers all have these heads.
 std::vector<MixerList> softmax_layers(const SoftmaxHeads& heads);
 
 }  // namespace longhand::nn

@@ -4,7 +4,7 @@
 namespace longhand::nn {
 namespace {
 
-/// SSMax heads (docs/math/attention.md, tau): the scores are multiplied by s_h ln n, where n is the
+/// SSMax heads (docs/math/attention.md): the scores are multiplied by s_h ln n, where n is the
 /// number of visible keys and s_h is a trained number of head h. This keeps the weights of a head
 /// from becoming flatter as n grows.
 class SsmaxHeads final : public AttentionHeads {

@@ -37,7 +37,9 @@ Tensor CachedDecoder::read(const NewTokens& fresh) {
     return next_;
   }
   if (!repeat_) repeat_ = decoder_.backend().repeat();
-  decoder_.prepare(input_.longest);  // checks the length of sequences; a replay does not check it
+  // Checks the lengths of the sequences. pass() contains this check, but a replay does not call
+  // pass().
+  decoder_.prepare(input_.longest);
   repeat_->run([this] { pass(); });
   return next_;
 }

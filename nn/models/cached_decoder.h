@@ -13,7 +13,9 @@ namespace longhand::nn {
 /// tokens.
 struct NewTokens {
   std::span<const std::int32_t> tokens, lengths;
-  std::span<const ReferencePair> reference = {};  // ReferencePair::row is an index into `tokens`
+  /// Pairs of tokens of which the first should attend to the second. ReferencePair::row is the
+  /// index of the first token of a pair in `tokens`.
+  std::span<const ReferencePair> reference = {};
   /// Position id of each token. If empty, a token's position is its index in its sequence.
   std::span<const std::int32_t> positions = {};
 };
@@ -56,7 +58,9 @@ class CachedDecoder {
   PassShape shape_ = {};
   std::int64_t passes_ = 0;  // number of successive passes with the shape `shape_` so far
   Input input_ = {};
-  Tensor last_, next_;  // last_: rows of the last token of each sequence; next_: the result
+  // last_: for each sequence with new tokens, the index of its last token among all new tokens.
+  // next_: the tensor that read() returns.
+  Tensor last_, next_;
   std::unique_ptr<Repeat> repeat_;
 };
 

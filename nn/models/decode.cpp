@@ -24,7 +24,9 @@ std::vector<std::int32_t> likeliest(const Tensor& logits, std::int64_t choices) 
 void drop_oldest(std::vector<std::int32_t>& sequence, std::int64_t left,
                  const GenerateOptions& options, std::size_t index) {
   const std::int64_t free = options.context - options.kept;
-  const std::int64_t last = free - std::min(left - 1, free / 2);  // number of last tokens to keep
+  // Number of tokens to keep at the end of the sequence. Tokens are dropped to make room for the
+  // left - 1 generated tokens that the model will read, but for no more than free / 2 tokens.
+  const std::int64_t last = free - std::min(left - 1, free / 2);
   sequence.erase(sequence.begin() + options.kept, sequence.end() - last);
   if (options.dropped) options.dropped(index, std::ssize(sequence));
 }
@@ -34,9 +36,8 @@ using Sequences = std::span<const std::vector<std::int32_t>>;
 /// Checks the arguments of generate() and returns the maximum number of new tokens of each prompt.
 std::vector<std::int64_t> checked_limits(Sequences prompts, const GenerateOptions& options) {
   LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == prompts.size(),
-                 "decoding: expected ", prompts.size(),
-                 " maximum numbers of new tokens, one for each prompt, got ",
-                 options.most_each.size());
+                 "decoding: expected a maximum number of new tokens for each of the ",
+                 prompts.size(), " prompts, got ", options.most_each.size(), " maximum numbers");
   LONGHAND_CHECK(options.context == 0 || options.context >= options.kept + 2,
                  "decoding: expected a context of at least ", options.kept + 2, " tokens, got ",
                  options.context);
@@ -56,16 +57,16 @@ std::vector<std::vector<std::int32_t>> answers_of(Sequences whole, Sequences pro
   return answers;
 }
 
-/// Converts the result of CachedDecoder::read() for Wanted::likeliest, one token per sequence, to
-/// choices.
+/// Converts the most likely tokens, one per sequence, to choices. `read` is the result of
+/// CachedDecoder::read() with Wanted::likeliest.
 std::vector<Choice> likeliest_choices(const Tensor& read) {
   std::vector<Choice> next;
   for (const std::int32_t token : read.to_ints()) next.push_back({token});
   return next;
 }
 
-/// Draws the next token of each sequence i for which fresh[i], its number of new tokens, is not 0.
-/// `read` has one row of logits for each of these sequences.
+/// Draws the next token of each sequence that has new tokens. Sequence i has fresh[i] new tokens.
+/// `read` has one row of logits for each sequence with new tokens.
 std::vector<Choice> drawn_choices(const Tensor& read, std::span<const std::int32_t> fresh,
                                   Sequences whole, Sequences prompts,
                                   const GenerateOptions& options) {
@@ -161,8 +162,8 @@ std::vector<std::vector<std::int32_t>> decode_asked(
   LONGHAND_CHECK(asked.size() == count, "decoding: expected outputs for ", count,
                  " sequences, got outputs for ", asked.size());
   LONGHAND_CHECK(reference.empty() || reference.size() == count,
-                 "decoding: expected reference attention for ", count,
-                 " sequences, got reference attention for ", reference.size());
+                 "decoding: reference: expected one list of (row, position) pairs for each of the ",
+                 count, " sequences, got ", reference.size(), " lists");
   LONGHAND_CHECK(positions.empty() || positions.size() == count,
                  "decoding: expected positions for ", count, " sequences, got positions for ",
                  positions.size());

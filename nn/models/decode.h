@@ -10,10 +10,10 @@
 
 namespace longhand::nn {
 
-/// Predictions under teacher forcing: for every token of the batch, the most likely class of each
-/// of Batch::groups groups of classes. The model reads the earlier tokens of the batch, not its own
-/// predictions. If several classes are equally likely, the lowest one is returned. Targets are
-/// ignored.
+/// Returns predictions under teacher forcing, [tokens, Batch::groups]. The logits of a token
+/// consist of Batch::groups groups of classes. The prediction for a group is its most likely class.
+/// The model reads the earlier tokens of the batch, not its own predictions. If several classes are
+/// equally likely, the lowest one is returned. Targets are ignored.
 std::vector<std::int32_t> predict(Decoder& decoder, const Batch& batch);
 
 struct GenerateOptions {

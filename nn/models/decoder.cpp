@@ -236,9 +236,9 @@ Var Decoder::run(const Block& block, const Var& x, const Pass& pass) {
     const Var h = mix(block, normed, x, pass);
     return feed(block, block.norm2(h), h);
   }
-  // Both norms are recorded on the tape before the products that use them. The backward pass runs
-  // in reverse order. It therefore reaches the norms last, and both can add to the gradient of x in
-  // place.
+  // Both norms are recorded on the tape first, so the backward pass reaches them last. By then, the
+  // residual connection has already given x a gradient. Each norm adds its contribution to this
+  // gradient in place, without a separate operation.
   const Var normed2 = block.norm2(x);
   return feed(block, normed2, mix(block, normed, x, pass));
 }

@@ -41,8 +41,10 @@ bool wants_reference(const DecoderConfig& config) {
 void check(const DecoderConfig& c) {
   LONGHAND_CHECK(
       c.vocabulary >= 1 && c.width >= 1 && c.inner >= 1 && c.layers >= 0 && c.longest >= 1,
-      "model: expected sizes of at least 1, got vocabulary ", c.vocabulary, ", width ", c.width,
-      ", inner ", c.inner, ", layers ", c.layers, ", longest ", c.longest);
+      "model: expected vocabulary, width, inner and longest of at least 1 and layers of at "
+      "least 0, got vocabulary ",
+      c.vocabulary, ", width ", c.width, ", inner ", c.inner, ", longest ", c.longest, ", layers ",
+      c.layers);
   const auto entries = static_cast<std::int64_t>(c.mixers.size());
   LONGHAND_CHECK(entries == 1 || entries == c.layers,
                  "heads: expected one entry for all layers or one for each of the ", c.layers,
@@ -52,11 +54,11 @@ void check(const DecoderConfig& c) {
     for (const AnyMixer& mixer : list) mixer->check();
   }
   LONGHAND_CHECK(!c.given_positions || c.positions != Positions::none,
-                 "positions: expected rotary, learned or sinusoidal for a task with given "
-                 "positions, got \"none\"");
+                 "positions: expected rotary, learned or sinusoidal, because the input contains "
+                 "position ids, got \"none\"");
   LONGHAND_CHECK(
       !c.given_positions || !most_tokens(c),
-      "heads: expected heads without a length limit for a task with given positions, got ",
+      "heads: expected heads without a length limit, because the input contains position ids, got ",
       text_of(c.mixers));
   LONGHAND_CHECK(c.dropout >= 0 && c.dropout < 1, "dropout: expected 0 <= rate < 1, got ",
                  c.dropout);

@@ -93,7 +93,7 @@ struct DecoderConfig {
 /// of tokens of which the first should attend to the second.
 bool wants_reference(const DecoderConfig& config);
 
-/// Maximum number of tokens of a sequence that all mixers can read; no value: no limit.
+/// Maximum number of tokens in a sequence: the smallest limit of all mixers. No value: no limit.
 std::optional<std::int64_t> most_tokens(const DecoderConfig& config);
 
 /// The projections of the model to which low-rank products can be added, named as in

@@ -18,7 +18,7 @@
 namespace longhand::nn {
 namespace {
 
-/// Values of general.file_type: the type of most tensors.
+/// Returns the value of general.file_type, the code for the type of most tensors.
 std::uint32_t file_type_of(const GgufType& type) {
   if (type.name == "F16") return 1;
   if (type.name == "Q4_0") return 2;
@@ -35,9 +35,9 @@ GgufKind exported_kind(const Family& family) {
   return *kind;
 }
 
-/// GGUF files of a family have no fields for some options. Programs that read such a file assume a
-/// fixed value for each of these options. Throws an Error if the model's value differs from it. The
-/// family's form has been checked before.
+/// Checks the options for which GGUF files of this family have no fields. Programs that read such a
+/// file assume a fixed value for each of these options. Throws an Error if the model has another
+/// value. The caller must have checked that the model has the family's form (Family::json).
 void check_options(const DecoderConfig& config, GgufKind kind) {
   const std::string_view name = architecture_of(kind);
   const bool gelu = kind == GgufKind::gemma3 || kind == GgufKind::gpt2;
@@ -84,9 +84,10 @@ void check_options(const DecoderConfig& config, GgufKind kind) {
   if (kind == GgufKind::gemma3) {
     LONGHAND_CHECK(!config.projection_bias,
                    "export: GGUF: expected a gemma3 without biases, got one with biases");
-    LONGHAND_CHECK(config.layers != 62,
-                   "export: GGUF: expected a gemma3 with fewer or more than 62 layers, because "
-                   "programs that read GGUF files scale the scores of 62 layers differently");
+    LONGHAND_CHECK(
+        config.layers != 62,
+        "export: GGUF: expected a gemma3 with a number of layers other than 62, because programs "
+        "that read GGUF files scale the attention scores of models with 62 layers differently");
   }
 }
 
@@ -116,7 +117,8 @@ void put_options(GgufWriter& writer, const DecoderConfig& config, GgufKind kind)
   put_number("attention.layer_norm_rms_epsilon", config.epsilon);
   put("rope.dimension_count", heads.width);
   // The file of a Gemma model contains the base of the rotary frequencies for layers with full
-  // attention. If the model has no such layer, no layer uses this base.
+  // attention. If the model has no such layer, no layer uses this base. In this case, Gemma's usual
+  // base 1e6 is written.
   double base = kind == GgufKind::gemma3 ? 1e6 : heads.rope.base;
   for (std::int64_t i = 0; i < config.layers; ++i) {
     if (heads_of(config, i).window == 0) base = heads_of(config, i).rope.base;
@@ -125,9 +127,10 @@ void put_options(GgufWriter& writer, const DecoderConfig& config, GgufKind kind)
   if (kind == GgufKind::gemma3) put("attention.sliding_window", heads.window);
 }
 
-/// Programs that read GGUF files may encode a word that is a token as this token, without merging.
-/// They do so only if words are split as in Llama 3. Throws an Error unless the tokenizer gives the
-/// same tokens.
+/// A tokenizer may encode a word that is itself a token as this token, without merging. Programs
+/// that read GGUF files assume this if words are split as in Llama 3, and otherwise assume that
+/// such words are merged too. If the tokenizer differs from this assumption, throws an Error unless
+/// both ways encode the text of every token equally.
 void check_whole_words(const Tokenizer& tokenizer) {
   TokenizerParts parts = tokenizer.parts();
   const bool theirs = parts.pattern == WordPattern::llama3;
@@ -186,7 +189,8 @@ void check_merges(const TokenizerParts& parts) {
       "by the id of their results, got other merges");
 }
 
-/// Writes the tokenizer for a model of `size` tokens.
+/// Writes the tokenizer for a model whose vocabulary has `size` ids. An id without a token is
+/// written as an unused token.
 void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t size) {
   const TokenizerParts& parts = tokenizer.parts();
   const bool spaces = parts.pattern == WordPattern::spaces;
@@ -309,7 +313,7 @@ Laid laid(const Exchange& exchange, GgufKind kind, const DecoderConfig& config,
   return all;
 }
 
-/// Encodes the rows of a tensor, some at a time.
+/// Encodes a tensor and passes its bytes to `give`, several rows per call.
 void give_tensor(const Laid& tensor, const GgufWriter::Give& give) {
   const Tensor value = tensor.value();
   const std::int64_t rows = value.shape().front(), width = value.size() / rows;
@@ -372,10 +376,9 @@ void put_divisors(GgufWriter& writer, const SoftmaxHeads& heads) {
     const bool is_factor = std::abs(ratio - heads.rope.factor) < 1e-6 * heads.rope.factor;
     divisors.push_back(static_cast<float>(is_factor ? heads.rope.factor : ratio));
   }
-  LONGHAND_CHECK(
-      divisors.back() == static_cast<float>(heads.rope.factor),
-      "export: GGUF: expected the lowest rotary frequency to be divided by the full factor ",
-      heads.rope.factor, ", got the divisor ", divisors.back());
+  LONGHAND_CHECK(divisors.back() == static_cast<float>(heads.rope.factor),
+                 "export: GGUF: expected rope_factor (", heads.rope.factor,
+                 ") as the divisor of the lowest rotary frequency, got ", divisors.back());
   const std::uint64_t count = divisors.size();
   writer.tensor("rope_freqs.weight", std::span(&count, 1), written_gguf_type("f32")->code,
                 count * sizeof(float), [divisors](const GgufWriter::Give& give) {

@@ -13,7 +13,7 @@ namespace longhand::nn {
 /// The contents of a GGUF file besides the model's weights.
 struct GgufContents {
   const GgufType* type = nullptr;        // type of the matrices; vectors and positions are F32
-  const Tokenizer* tokenizer = nullptr;  // null: the tokens of the model are numbers
+  const Tokenizer* tokenizer = nullptr;  // null: the file contains no tokenizer
   std::string chat_template = {};        // text in the language Jinja; empty: none
   TextTokens tokens = {};
 };

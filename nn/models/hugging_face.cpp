@@ -118,7 +118,7 @@ void Fields::must_be(const char* key, bool value, bool otherwise) const {
 
 std::string Fields::word(const char* key, const char* otherwise) const {
   const Json* const value = find(key);
-  LONGHAND_CHECK(!value || value->is_string(), source_, ": ", key, ": expected a text, got ",
+  LONGHAND_CHECK(!value || value->is_string(), source_, ": ", key, ": expected a string, got ",
                  shown(value));
   return value ? value->string() : otherwise;
 }
@@ -170,8 +170,9 @@ std::int64_t rows_at_once(const Tensor& value) {
   return std::max<std::int64_t>(1, (1 << 18) / width);
 }
 
-/// Reads consecutive rows of a tensor, from row `first` on, into `ours` until it is full. Row 0 is
-/// the first of the rows that the Exchange describes. Each row has `width` entries.
+/// Fills `ours` with consecutive rows of our parameter, which are read from the file. `first` is
+/// the index of the first of these rows, counted within the part of the parameter that `tensor`
+/// describes. Each row has `width` entries.
 void read_rows(const Exchange& tensor, const StoredTensor& stored, std::int64_t first,
                std::int64_t width, std::span<double> ours) {
   const std::int64_t rows = std::ssize(ours) / std::max<std::int64_t>(1, width);
@@ -414,11 +415,13 @@ PlainHeads plain_heads(const DecoderConfig& config, std::string_view family) {
       !rope.interleaved && rope.factor == 1, family,
       ": expected unscaled rotary positions that pair entry i of the first half of a head with "
       "entry i of the second half");
-  LONGHAND_CHECK(config.norm == NormKind::layer && !config.norms_after && !config.gated &&
-                     config.embedding_scale == 1 && config.feed_forward_bias,
-                 family,
-                 ": expected LayerNorms before ungated feed forwards with biases, and unscaled "
-                 "embeddings, got other blocks");
+  LONGHAND_CHECK(
+      config.norm == NormKind::layer && !config.norms_after && !config.gated &&
+          config.embedding_scale == 1 && config.feed_forward_bias,
+      family,
+      ": expected LayerNorms before attention and feed forward, no norms after them, feed "
+      "forwards with biases and without gates, and embeddings without a scale, got "
+      "another configuration");
   return all;
 }
 

@@ -119,15 +119,16 @@ std::unique_ptr<Decoder> import_model(const std::filesystem::path& folder, Backe
 std::string_view export_model(const Decoder& decoder, const std::filesystem::path& folder,
                               std::uint64_t most = 0, const TextTokens& tokens = {});
 
-/// The softmax heads of a model that has the form of GPT-2 or GPT-NeoX: blocks have two LayerNorms,
-/// a feed forward without a gate, and biases. All layers have the same heads, which together are as
-/// wide as the residual stream. For any other model, plain_heads() throws an Error that begins with
-/// `family`.
+/// The softmax heads of a model that has the form of GPT-2 or GPT-NeoX. In this form, each block
+/// has two LayerNorms and a feed forward with biases and without a gate. All layers have the same
+/// heads, whose widths add up to the width of the residual stream.
 struct PlainHeads {
   std::int64_t heads = 0, width = 0;
   // The options that all heads share; a pointer into the configuration.
   const SoftmaxHeads* options = nullptr;
 };
+/// Throws an Error that begins with `family` if the model does not have the form of GPT-2 or
+/// GPT-NeoX.
 PlainHeads plain_heads(const DecoderConfig& config, std::string_view family);
 
 }  // namespace longhand::nn

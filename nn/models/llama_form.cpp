@@ -167,7 +167,8 @@ void add_rope(Json& json, const DecoderConfig& config, std::string_view family) 
       first.scores.scale == 0 && first.norm_of_heads() == HeadNorm::none &&
           config.embedding_scale == 1,
       family,
-      ": expected a score scale of 1/sqrt(width), no norms of heads and unscaled embeddings");
+      ": expected a score scale of 1/sqrt(width), queries and keys without norms, and embeddings "
+      "without a scale, got another configuration");
   json["hidden_act"] = hugging_face_name(config.activation);
   json["rope_theta"] = first.rope.base;
   json["rope_scaling"] = first.rope.factor == 1 ? Json() : rope_json(first.rope);

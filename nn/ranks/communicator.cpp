@@ -166,10 +166,12 @@ std::uint64_t Communicator::begin_sum(const Tensor& x, std::vector<std::size_t> 
   if (size() == 1) return 0;
   LONGHAND_CHECK(x.dtype() == DType::f32 || x.dtype() == DType::f64,
                  "ranks: expected tensors of f32 or f64 to sum, got ", x.dtype());
-  LONGHAND_CHECK(shares.empty() || (shares.size() == static_cast<std::size_t>(size()) + 1 &&
-                                    std::ranges::is_sorted(shares) && shares.front() == 0 &&
-                                    shares.back() == static_cast<std::size_t>(x.size())),
-                 "ranks: expected ascending shares that cover the tensor, one for each rank");
+  LONGHAND_CHECK(
+      shares.empty() || (shares.size() == static_cast<std::size_t>(size()) + 1 &&
+                         std::ranges::is_sorted(shares) && shares.front() == 0 &&
+                         shares.back() == static_cast<std::size_t>(x.size())),
+      "ranks: `shares`: expected the ascending bounds of one piece for each rank, from 0 to "
+      "the size of the tensor");
   const bool host = on_host(x.backend());
   if (!background_) {
     background_ = std::make_unique<Background>(host && transport_->serves_any_thread());
@@ -214,9 +216,9 @@ void Communicator::sum_in_place(const Tensor& x, std::span<const std::size_t> sh
   }
 }
 
-/// Calls f for each exchange that is required to sum numbers over the ranks, if every rank receives
-/// only its own share of the sum. The exchanges are those of the first phase of sum_chunk(), but
-/// the shares of the ranks may have different lengths.
+/// Calls f for each exchange of sum_shares(), which leaves on every rank only this rank's share of
+/// the sums. The exchanges are those of the first phase of sum_chunk(), but the shares of the ranks
+/// may have different lengths.
 template <class F>
 void Communicator::walk_shares(std::span<const std::size_t> shares, std::size_t most, F&& f) const {
   std::size_t first = 0, end = static_cast<std::size_t>(size());

@@ -51,12 +51,13 @@ class Communicator {
   /// while the caller continues. If x is on a device, or if only one thread may use the transport,
   /// finish() computes the sum instead. x must not be used until finish() returns.
   ///
-  /// If `shares` is not empty, each rank receives only a part of the sum and sends half as many
-  /// bytes. `shares` contains size() + 1 indices that cut x [n] into one piece per rank. After
-  /// finish(), piece share_of(r) of x contains sums on rank r, and all other entries of x are
-  /// undefined.
+  /// If `shares` is not empty, each rank receives the sums of only one piece of x [n]. It then
+  /// sends about half as many bytes as for all sums. `shares` contains the size() + 1 bounds of the
+  /// pieces: piece i begins at index shares[i] and ends before shares[i + 1]. Rank r receives piece
+  /// share_of(r). After finish(), the entries of x outside this piece are undefined.
   ///
-  /// Returns the number of sums started so far, including this one.
+  /// Returns the number of sums started so far, including this one. If there is only one rank,
+  /// starts nothing and returns 0.
   std::uint64_t begin_sum(const Tensor& x, std::vector<std::size_t> shares = {});
   /// Index of the piece of a sum that a rank receives from begin_sum() with `shares`. It is the
   /// rank's number with its bits in reverse order.
@@ -76,8 +77,9 @@ class Communicator {
   /// own error, and all other ranks throw FailedElsewhere.
   void together(const std::function<void()>& work);
 
-  /// Records that all ranks fail together, so that each rank can end without waiting for the
-  /// others.
+  /// Records that every rank knows of a failure and ends. If a rank has failed and this was not
+  /// recorded, its communicator must not be destroyed: the destructor may wait for ranks that
+  /// still run.
   void fail_together() { failed_together_ = true; }
   bool failed_together() const { return failed_together_; }
 
@@ -116,8 +118,8 @@ class Communicator {
   std::size_t room_bytes_ = 0;
   std::uint64_t sent_ = 0;
   bool failed_together_ = false;
-  /// Computes the started sums. It is the last member, so that it is destroyed first, because
-  /// running sums use the other members.
+  /// Computes the started sums, which use the other members. It is declared last, so that it is
+  /// destroyed first.
   std::unique_ptr<Background> background_;
 };
 

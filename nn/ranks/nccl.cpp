@@ -63,7 +63,8 @@ std::unique_ptr<DeviceTransport> connect_nccl(Communicator& ranks) {
                    "ranks: ", error.data());
   });
   id = ranks.gather(std::span<const std::byte>(id));
-  id.resize(devices->id_bytes);  // keeps only the id of rank 0, which comes first
+  // `id` now contains one id per rank, in the order of ranks. Only the id of rank 0 is kept.
+  id.resize(devices->id_bytes);
   ranks.together([&] {
     LONGHAND_CHECK(
         devices->join(id.data(), ranks.rank(), ranks.size(), error.data(), error.size()) == 0,

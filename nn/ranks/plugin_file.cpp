@@ -14,7 +14,9 @@ std::optional<std::string> find_plugin(const char* variable, const std::string& 
   if (const char* const named = std::getenv(variable)) {
     LONGHAND_CHECK(fs::is_regular_file(named, error), variable, ": expected a file, got ",
                    quote(named), fs::exists(named, error) ? "" : ", which does not exist");
-    return fs::absolute(named).string();  // dlopen() would search for a name without folders
+    // The path is made absolute, because dlopen() searches only the system's library folders for a
+    // path without a slash.
+    return fs::absolute(named).string();
   }
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return std::nullopt;

@@ -8,8 +8,8 @@ namespace longhand::nn {
 
 /// Sums values in a binary tree: first values 0 and 1, then values 2 and 3, then these two sums,
 /// and so on. Each addition is done as soon as both operands exist, so at most one value per level
-/// of the tree is stored. `add(a, b)` must return a + b. After 2^k values, only a single sum is
-/// stored. If more values follow, these 2^k values form a subtree with the same sum.
+/// of the tree is stored. `add(a, b)` must return a + b. After 2^k values, only their sum is
+/// stored. If more values follow, this sum becomes an inner node of the larger tree.
 template <class Value, class Add>
 class Tree {
  public:

@@ -96,9 +96,8 @@ class PairCounts {
       if (now == entry.count) {
         return {static_cast<TokenId>(entry.pair >> 32), static_cast<TokenId>(entry.pair), now};
       }
-      // The queue's entry is outdated. When a pair becomes more frequent, a new entry is pushed.
-      // When a pair becomes less frequent, its entry is not changed, so the entry's count is too
-      // high.
+      // This entry is outdated: its pair has become less frequent. merge() pushes new entries only
+      // for pairs that have become more frequent.
       queue_.pop();
       if (now > 0) push(entry.pair, now);
     }
@@ -223,7 +222,7 @@ TrainedBpe train_bpe(std::string_view text, const BpeTraining& training) {
     LONGHAND_CHECK(!special.empty() && find_broken_utf8(special) == std::string::npos &&
                        std::ranges::count(training.special, special) == 1,
                    "special token ", quote(special),
-                   ": expected UTF-8 text that is given only once");
+                   ": expected non-empty UTF-8 text that differs from all other special tokens");
   }
   const auto first_byte = static_cast<TokenId>(trained.special);
   for (unsigned byte = 0; byte < 256; ++byte) {

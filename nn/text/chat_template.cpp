@@ -29,7 +29,7 @@ constexpr Text texts[] = {
     {0x00c70e65, "chatml"},   {0xdc0b646f, "llama3"}, {0xc7b107bb, "smollm2"},
     {0x26be2b3f, "qwen2"},    {0x99d34552, "qwen2"},  // templates of Qwen 2.5 and Qwen 2.5 Coder
     {0xc5f1ab3f, "llama3.2"},                         // the template of Llama 3.1
-    {0x7f76eafd, "llama3.2"}, {0xd9ee552d, "gemma"},  // gemma: Gemma 2, without system messages
+    {0x7f76eafd, "llama3.2"}, {0xd9ee552d, "gemma"},  // templates of Llama 3.2 and Gemma 2
     {0xd10cdc26, "gemma"},                            // the template of Gemma 3
 };
 

@@ -36,7 +36,8 @@ class ChatTemplate {
   /// The name of the template with this Jinja text. Throws an Error that begins with `source` if
   /// the text is unknown.
   static std::string_view recognize(std::string_view jinja, std::string_view source);
-  /// The Jinja text of a template; empty if it is only known from published models.
+  /// The Jinja text of the template chatml. Empty for all other templates: the program contains
+  /// only the checksums of their texts.
   static std::string_view jinja(std::string_view name);
   /// Reads the Jinja text of a tokenizer's folder from chat_template.jinja or
   /// tokenizer_config.json. Returns an empty text if the folder contains no template.

@@ -110,7 +110,7 @@ std::size_t Encoder::end_of_block(std::string_view text, std::size_t begin) cons
   std::size_t at = begin + block_size;
   while (continues_utf8(text[at])) ++at;
   if (tokenizer_.byte_level()) {
-    // In every word pattern, a word ends between a letter and a character that is not a letter.
+    // In every byte-level word pattern, a letter ends a word if the next character is not a letter.
     bool after_letter = false;
     while (at < text.size()) {
       const CodePoint point = decode_utf8(text.data() + at);
@@ -216,8 +216,8 @@ inline void Encoder::set(Word& word, std::string_view text, std::size_t readable
   word.text = text;
   word.known = nullptr;
   if (text.size() > known_length) return;
-  // The 32 bytes of the key are the word's bytes, padded with zeros. The last byte is the word's
-  // length.
+  // The first 31 bytes of the key are the word, padded with zeros. The last byte is the length of
+  // the word.
   std::uint64_t(&key)[4] = word.key;
   key[0] = key[1] = key[2] = key[3] = 0;
   if (const std::size_t length = text.size(); length <= 16 && readable >= 16) {
@@ -301,16 +301,17 @@ void Encoder::each_part(std::string_view word, F f) {
 /// Cuts a long word into parts. The tokens of the parts, one part after another, are the tokens of
 /// the whole word.
 ///
-/// Two neighbouring parts L and R are tested for separability: the last tokens of L and the first
-/// tokens of R are merged without the rest of the word. If the result has a token boundary between
-/// L and R, the whole word has this boundary too. Proof: assume that a merge in the whole word
-/// crosses the boundary. Before the first such merge, L and R are merged as if each were alone. The
-/// first and the last boundary of the tested tokens therefore still exist at that time. The test
-/// would then apply the same crossing merge, which is a contradiction.
+/// next_part() merges a part together with some text after it, and ends the part at one of the
+/// resulting token boundaries. Almost always, the whole word has this boundary too. To make sure,
+/// each pair of neighbouring parts L and R is tested: the text from the last token boundary inside
+/// L (Part::tail) to the first token boundary inside R (Part::head) is merged alone. If the result
+/// has a token boundary between L and R, the whole word has it too. Otherwise L and R are joined.
 ///
-/// Neighbouring parts that are not separable are joined. This is rare. Each part was merged
-/// together with some text after it, and its end was chosen at one of the resulting token
-/// boundaries.
+/// Proof: assume that all pairs pass the test, but that merges of the whole word cross ends of
+/// parts. Let L and R be the parts that the first of these merges joins. Before this merge, L and R
+/// are merged as if each were alone, so the boundaries `tail` and `head` still exist. The text
+/// between `tail` and `head` then has the same tokens as at some time in the test. The test would
+/// therefore apply the same merge, which is a contradiction.
 std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
   const std::uint64_t dropped = dropped_bytes_;
   std::vector<Part> parts;
@@ -324,8 +325,9 @@ std::vector<Encoder::Part> Encoder::parts_of(std::string_view word) {
       const std::size_t first = parts.back().begin;
       merge_part(word.substr(first, end - first));
       parts.back() = merged_part(word, first, end);
-      // The next part is made about as long as the joined part. If these two are joined again, the
-      // length doubles. All joins of a word of n bytes together therefore take O(n log n).
+      // The next part is made about as long as the joined part. If the next part is joined as well,
+      // the joined part becomes about twice as long. Many joins in a row therefore take only
+      // O(n log n) for a word of n bytes.
       length = end - first;
     }
   }
@@ -368,8 +370,10 @@ bool Encoder::is_apart(std::string_view word, const Part& left, const Part& righ
   return std::ranges::any_of(symbols_, [&](const Symbol& s) { return s.begin == boundary; });
 }
 
-/// True if a part of a long word may begin at `place`. False inside a character. Also false at a
-/// space without a token of its own, because its several byte tokens all begin at the same place.
+/// True if a part of a long word may begin at `place`. With WordPattern::spaces, a part must not
+/// begin inside a character. If the vocabulary has no token for a space, a part must not begin at a
+/// space either: a space is then encoded as the three bytes of U+2581, whose tokens all have the
+/// same Symbol::begin.
 bool Encoder::can_begin_part(std::string_view word, std::size_t place) const {
   if (tokenizer_.byte_level()) return true;
   if (word[place] == ' ') return tokenizer_.character_token(" ").has_value();
@@ -449,8 +453,8 @@ void Encoder::put(TokenId id, ByteRange range) {
   ++count_;
 }
 
-/// Makes room in ids_ for `count` more ids, and for at least 7 ids behind them. These are required
-/// because encode_word() always copies all 7 ids of an entry of the cache of encoded words.
+/// Makes room in ids_ for `count` more ids and at least 7 spare ids. For a word that is in the
+/// cache of encoded words, encode_word() always copies 7 ids, even if the word has fewer tokens.
 void Encoder::make_room(std::size_t count) {
   if (count_ >= block_size / 4) flush();
   if (ids_.size() < count_ + count + 8) ids_.resize(2 * (count_ + count) + 8);

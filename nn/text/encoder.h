@@ -120,10 +120,10 @@ class Encoder {
   // normalized_: the result of the last normalization; rewritten_: the parts that it changed.
   std::string normalized_;
   std::vector<Rewritten> rewritten_;
-  /// Position, in the text that is being encoded, of the part whose normal form is normalized_.
+  /// Position of the last normalized text in the whole text: the argument `begin` of normalize().
   std::size_t original_begin_ = 0;
-  /// Index of the entry of rewritten_ at which original_range() starts its next search. All earlier
-  /// entries end before the start of the last range that was passed to original_range().
+  /// Index in rewritten_ at which original_range() starts its next search. All earlier
+  /// entries end before the range of the last call, so later calls do not need them.
   std::size_t next_rewritten_ = 0;
   std::uint64_t dropped_bytes_ = 0;
 

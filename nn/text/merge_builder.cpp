@@ -62,8 +62,9 @@ void MergeBuilder::find_waiting() {
 }
 
 /// The id of the token whose bytes are those of `left` followed by those of `right`, or
-/// TokenTable::none. Most vocabularies sort merges by the ids of the resulting tokens. The result
-/// of the previous merge and the id after it are therefore tried first.
+/// TokenTable::none. Most vocabularies sort merges by the ids of the resulting tokens, and several
+/// merges may result in the same token. The result of the previous merge and the id after it are
+/// therefore tried first.
 TokenId MergeBuilder::whole_of(std::string_view left, std::string_view right) {
   const auto is = [&](TokenId id) {
     const std::string_view name = tokens_.bytes(id);

@@ -45,8 +45,8 @@ void Merger::merge_short(const MergeTable& merges, std::vector<Symbol>& symbols,
 void Merger::merge_long(const MergeTable& merges, std::vector<Symbol>& symbols,
                         const std::vector<MergeTable::Merge>& next) {
   constexpr std::uint32_t none = 0xffffffff;
-  LONGHAND_CHECK(symbols.size() < none, "expected words of less than 4 GiB, got one of ",
-                 symbols.size(), " characters");
+  LONGHAND_CHECK(symbols.size() < none, "expected words of fewer than 2^32 - 1 BPE symbols, got ",
+                 symbols.size(), " symbols");
   const auto count = static_cast<std::uint32_t>(symbols.size());
   links_.resize(count);
   heap_.clear();

@@ -61,8 +61,11 @@ Tokenizer::Tokenizer(TokenizerParts parts)
   }
   for (const auto* const around : {&parts_.before, &parts_.after}) {
     for (const TokenId id : *around) {
-      LONGHAND_CHECK(parts_.tokens.has(id),
-                     "template: expected ids of tokens in the vocabulary, got ", id);
+      LONGHAND_CHECK(
+          parts_.tokens.has(id),
+          "tokens that are added to each text (post_processor): expected ids of tokens in "
+          "the vocabulary, got ",
+          id);
     }
   }
   for (unsigned byte = 0; byte < 256; ++byte) {

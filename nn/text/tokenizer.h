@@ -35,7 +35,8 @@ struct TokenizerParts {
   /// true: a word that is a token is encoded as this token, without merging
   bool whole_words = false;
   std::vector<AddedToken> added;  // tokens that are searched for in the original text
-  /// Tokens that are searched for in the normalized text between the tokens of `added`.
+  /// Tokens that are searched for after normalization. Tokens of `added` are found first, and the
+  /// text between them is normalized.
   std::vector<AddedToken> added_late;
   std::vector<TokenId> before, after;  // tokens added before and after each text
 

@@ -119,7 +119,9 @@ class Reader {
   }
   bool spaces() const { return parts_.pattern == WordPattern::spaces; }
 
-  /// Throws an Error if the file enables truncation, or padding that changes a single text.
+  /// Throws an Error if the file enables truncation, or padding that could change a text
+  /// that is encoded alone. The strategy BatchLongest without pad_to_multiple_of is allowed,
+  /// because it pads only the texts of a batch.
   void require_whole_texts() const {
     const Json truncation = member_of(all_, "truncation"), padding = member_of(all_, "padding");
     if (!truncation.is_null()) refuse(file_, "truncation", truncation, "none");
@@ -197,8 +199,8 @@ class Reader {
       refuse(file_, "decoder", whole, "the decoder of Gemma (Replace, ByteFallback, Fuse)");
   }
 
-  /// Every id must be less than twice the number of tokens plus this number. Without such a limit,
-  /// a small file with one large id could require huge tables.
+  /// If there are n tokens, every id must be less than 2 n + allowed_gaps. Without such a limit, a
+  /// small file with one large id could require huge tables.
   static constexpr std::int64_t allowed_gaps = 1 << 12;
 
   TokenId checked_id(std::int64_t id, std::string_view content) const {
@@ -298,8 +300,8 @@ class Reader {
   void read_added_tokens(const std::vector<Added>& added) {
     for (const Added& token : added) {
       // The vocabulary escapes some characters: two spaces are written as "ĠĠ". Added tokens are
-      // not escaped. An added token that contains such characters is therefore a separate token,
-      // even if the vocabulary has a token with the same bytes.
+      // not escaped. An added token of two spaces is a separate token, even if the vocabulary
+      // contains "ĠĠ", which stands for the same bytes.
       std::string bytes;
       const bool findable = append_bytes(bytes, token.content) == TokenTable::Found::yes;
       const auto known = findable ? parts_.tokens.find(bytes) : std::nullopt;
@@ -408,7 +410,9 @@ class Reader {
       if (byte == 0xc0 || byte == 0xc1) continue;  // these bytes never occur in UTF-8
       LONGHAND_CHECK(parts_.tokens.find(std::string(1, static_cast<char>(byte))), file_,
                      ": unk_token ", quote(unknown.string()),
-                     " cannot be used, because the vocabulary lacks the byte ", byte);
+                     " can only be used if the vocabulary has a token for each byte of UTF-8; the "
+                     "vocabulary lacks the byte ",
+                     byte);
     }
   }
 

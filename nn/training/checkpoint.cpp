@@ -292,7 +292,9 @@ void write_own(const Folder& folder, const std::string& name,
     if (r < static_cast<std::size_t>(ranks.rank())) first += count;
     all += count;
   }
-  if (all == 0) {  // an optimizer without state: the file contains only its name
+  if (all == 0) {
+    // The optimizer has no state, so its file contains only metadata: the step and the name of the
+    // optimizer.
     ranks.together([&] {
       if (ranks.rank() == 0) write(folder, name, {}, metadata, most);
     });
@@ -401,7 +403,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointInfo& info,
 }
 
 void save_score(const Folder& folder, double score) {
-  char digits[32];  // receives the shortest text that is read as the same number
+  char digits[32];  // receives the shortest text that is parsed as exactly `score`
   const char* const end = std::to_chars(digits, digits + sizeof digits, score).ptr;
   write_atomically(folder, score_file, std::string(static_cast<const char*>(digits), end) + "\n");
 }

@@ -57,12 +57,14 @@ void check_file_size(const Parameters& parameters, const Optimizer& optimizer, c
 /// Writes the score into a checkpoint's folder, which must exist.
 void save_score(const Folder& folder, double score);
 
-/// Loads a checkpoint into the parameters and, if given, the optimizer. Names, shapes and types
-/// must be equal, but f32 and bf16 values are converted to each other. A checkpoint of step 0 may
-/// lack the optimizer's state, and the optimizer is then not changed. If a tensor does not match,
-/// has a wrong checksum or contains NaN or infinity, throws an Error that names the tensor. Also
-/// throws an Error if a folder named step-N contains another step. After an Error, nothing is
-/// changed.
+/// Loads a checkpoint into the parameters and, if given, the optimizer. The checkpoint must contain
+/// exactly the tensors of the model and the optimizer, with the same names, shapes and types. Only
+/// f32 and bf16 values of parameters and buffers are converted to each other. A checkpoint of step
+/// 0 may lack the optimizer's state, and the optimizer is then not changed.
+///
+/// If a tensor does not match, has a wrong checksum or contains NaN or infinity, throws an Error
+/// that names the tensor. Also throws an Error if the folder is named step-N, but the checkpoint is
+/// not that of step N. After an Error, nothing is changed.
 CheckpointInfo load_checkpoint(const std::filesystem::path& folder, const Parameters& parameters,
                                const Optimizer* optimizer = nullptr);
 /// Loads only the parameters, for a model that starts with the values of another model. If the
@@ -73,8 +75,8 @@ CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 /// True if the checkpoint stores its matrices in bf16.
 bool has_bf16_matrices(const std::filesystem::path& folder);
 
-/// The result of check_checkpoint(). This function reads a whole checkpoint and verifies its
-/// checksums. If the checkpoint is damaged, it throws a one-line Error.
+/// The result of check_checkpoint(), which reads a whole checkpoint and verifies its checksums. If
+/// the checkpoint is damaged, check_checkpoint() throws a one-line Error instead.
 struct CheckedCheckpoint {
   /// false: the checkpoint has no checksums, so only sizes and step numbers were checked
   bool checksums = false;

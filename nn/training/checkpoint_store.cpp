@@ -22,7 +22,7 @@ const std::string best_file = "best";
 CheckpointStore::CheckpointStore(fs::path folder, int keep, std::uint64_t most)
     : folder_(std::move(folder)), keep_(keep), most_(most) {
   LONGHAND_CHECK(keep >= 1,
-                 "checkpoints: expected a number of kept checkpoints of at least 1, got ", keep);
+                 "checkpoints: the number of checkpoints to keep: expected at least 1, got ", keep);
 }
 
 const Folder& CheckpointStore::held() {
@@ -35,7 +35,7 @@ void CheckpointStore::open() {
     if (name.starts_with(unfinished_prefix) || is_temporary(name)) {
       held().remove(name);
     } else if (step_of(name) && fs::is_directory(folder_ / name)) {
-      // If save_score() was interrupted, its temporary file is still in the checkpoint's folder.
+      // Remove the temporary file that an interrupted save_score() left in the checkpoint's folder.
       const Folder checkpoint = held().make_folder(name);
       for (const std::string& file : checkpoint.names()) {
         if (is_temporary(file)) checkpoint.remove(file);
@@ -49,7 +49,7 @@ void CheckpointStore::save(const CheckpointInfo& info, const Parameters& paramet
   try {
     save_checkpoint(held(), checkpoint_name(info.step), info, parameters, optimizer, most_);
   } catch (const Error&) {
-    // if the folder was removed, this call throws an Error that states the removal
+    // If the folder of the checkpoints was removed, moved or replaced, report this as the cause.
     held().require_in_place();
     throw;
   }

@@ -24,7 +24,7 @@ class CheckpointStore {
 
   void save(const CheckpointInfo& info, const Parameters& parameters,
             const Optimizer* optimizer = nullptr);
-  /// Saves a checkpoint if the ranks share the optimizer's state. All ranks must call this
+  /// Like save() above, for ranks that share the optimizer's state. All ranks must call this
   /// function.
   void save(const CheckpointInfo& info, const Parameters& parameters, const Optimizer& optimizer,
             Communicator& ranks);

@@ -47,8 +47,8 @@ void GradientExchange::close(Bucket bucket) {
     const std::int64_t gap = -at & 3;  // each f32 member begins at a multiple of 16 bytes
     if (gap > 0) bucket.gaps = true;
     at += gap;
-    // Members are sorted by share. All shares after this member's share begin at `at`, unless the
-    // next member belongs to the same share. In that case, the next iteration overwrites them.
+    // Members are sorted by share. Set the start of every later share to `at`, the end of this
+    // member. If further members come before a later share, their iterations overwrite its start.
     if (!owners_.empty()) {
       for (std::size_t s = share(i) + 1; s < bucket.shares.size(); ++s) {
         bucket.shares[s] = static_cast<std::size_t>(at);
@@ -82,7 +82,7 @@ void GradientExchange::add(std::size_t parameter, const Tensor& gradient) {
   const Tensor to = in(bucket, member);
   if (gradient) {
     backend(Copy{.x = gradient, .y = to});
-  } else {  // adding -0 never changes x, whereas adding 0 changes -0 to 0
+  } else {  // without a gradient, add -0: x + -0 = x for every sum x, but -0 + 0 = 0
     backend(Fill{.value = -0.0, .y = to});
   }
   --bucket.missing;
@@ -121,8 +121,8 @@ void GradientExchange::keep_own(Bucket& bucket) {
 
 Tensor GradientExchange::finish(const Tensor& losses) {
   const auto start = Clock::now();
-  LONGHAND_CHECK(next_ == buckets_.size(), "ranks: expected the gradients of all parameters, got ",
-                 "the gradients of ", next_, " of ", buckets_.size(), " buckets");
+  LONGHAND_CHECK(next_ == buckets_.size(), "ranks: expected the gradients of all ", buckets_.size(),
+                 " buckets of parameters, got only the first ", next_, " buckets");
   Backend& backend = parameters_.backend();
   const DType type = parameters_.type();
   const auto count = std::ssize(here_);

@@ -11,16 +11,18 @@
 
 namespace longhand::nn {
 
-/// Sums a step's gradients over the ranks while the backward pass is running. Parameters are
-/// grouped into buckets in reverse order, which is roughly the order in which the backward pass
-/// completes their gradients. A bucket is sent when all of its gradients are complete and all
-/// earlier buckets were sent. All ranks therefore exchange the same buckets in the same order. The
-/// division into buckets does not change the bits of a sum.
+/// Sums a step's gradients over the ranks, if possible while the backward pass is running.
+/// Parameters are grouped into buckets in reverse order, which is roughly the order in which the
+/// backward pass completes their gradients. A bucket is sent when all of its gradients are complete
+/// and all earlier buckets were sent. All ranks therefore exchange the same buckets in the same
+/// order. The division into buckets does not change the bits of a sum.
 ///
 /// If owners are given, a rank receives only the sums of its own parameters. After a bucket was
-/// exchanged, the rank frees all other gradients of the bucket. Gradients on a device are not
-/// exchanged while the backward pass runs: buckets are exchanged when too many of them are in
-/// memory, and at the end.
+/// exchanged, the rank frees all other gradients of the bucket.
+///
+/// If the gradients are on a device, or if only one thread may use the transport, finish()
+/// exchanges the buckets after the backward pass. With owners, add() then also exchanges the oldest
+/// bucket whenever more than most_under_way complete buckets are in memory.
 class GradientExchange {
  public:
   static constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
@@ -57,7 +59,8 @@ class GradientExchange {
     /// index in `flat` of the start of each member, and of the end of the last one
     std::vector<std::int64_t> at = {};
     bool gaps = false;  // true if there is padding between members
-    // The argument `shares` of begin_sum(). Empty: every rank receives all sums of the bucket.
+    // Indices that cut `flat` into one piece per rank, for begin_sum(). Empty: every rank receives
+    // all sums of the bucket.
     std::vector<std::size_t> shares = {};
     std::size_t missing = 0;  // number of members whose gradients are not complete
     Tensor flat = {};

@@ -81,7 +81,7 @@ Tensor sum_over_ranks(Communicator& ranks, const Parameters& parameters, const T
     const Var& var = p.var();
     if (!var.wants_grad()) continue;
     here.push_back(var.grad() ? 1 : 0);
-    // Adding -0 never changes x, whereas adding 0 changes -0 to 0.
+    // Without a gradient, this rank adds -0: x + -0 = x for every sum x, but -0 + 0 = 0.
     if (!var.grad()) {
       const Tensor nothing = empty_like(var.value());
       backend(Fill{.value = -0.0, .y = nothing});

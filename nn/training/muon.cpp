@@ -69,7 +69,7 @@ double MuonOptimizer::scale_of(MuonOptions::Scale scale, const Shape& shape) {
   return std::sqrt(std::max(1.0, rows / columns));
 }
 
-/// The learning rate of matrices, then the numbers of AdamW.
+/// Returns the learning rate of matrices, followed by the three numbers of adam_now().
 std::vector<double> MuonOptimizer::now(double rate, std::int64_t step) const {
   const auto adam = adam_now(rate, step, options_.adam.beta1, options_.adam.beta2);
   return {options_.rate * rate, adam[0], adam[1], adam[2]};

@@ -10,8 +10,9 @@ struct NewtonSchulz {
 };
 /// Returns the matrix x with its singular values replaced by numbers near 1 (docs/math/muon.md):
 ///   x = x / max(|x|, 1e-7), with the Frobenius norm |x|; then, `steps` times,
-///   x = a x + (b p + c p^2) x, with p = x x^T,
-/// or the same with p = x^T x on the right, if x has more rows than columns.
+///   x = a x + (b p + c p^2) x, with p = x x^T.
+/// If x has more rows than columns, the last formula is replaced by this one with a smaller p:
+///   x = a x + x (b p + c p^2), with p = x^T x.
 Var orthogonalized(const Var& x, std::int64_t steps);
 
 /// Muon (Jordan et al. 2024), with the formula of PyTorch's torch.optim.Muon. For a matrix w with

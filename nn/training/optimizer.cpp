@@ -39,7 +39,7 @@ void check(std::span<const ParameterGroup> groups, const Parameters& parameters)
     for (const Parameter& parameter : group.parameters) {
       LONGHAND_CHECK(parameter && std::ranges::count(parameters.all(), parameter) == 1,
                      "optimizer: expected only parameters of the model in a group, got ",
-                     parameter ? parameter.name() : "a parameter without a tensor");
+                     parameter ? parameter.name() : "a default-constructed Parameter");
     }
   }
 }
@@ -153,9 +153,9 @@ std::vector<int> Optimizer::owners() const {
 }
 
 /// Computes the norm of all gradients. If `over_ranks` is true, each rank has only some of the
-/// gradients. It computes the sums of squares of these gradients, and all ranks add all sums in the
-/// same order. `sizes` contains the sizes of all gradients. `gradients` has the same order; a
-/// gradient on another rank is empty.
+/// gradients. Each rank then computes the sums of squares of its own gradients. The ranks exchange
+/// these sums, so that all of them add the same numbers in the same order. `sizes` contains the
+/// sizes of all gradients. `gradients` has the same order; a gradient on another rank is empty.
 void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std::int64_t> sizes,
                          const Tensor& losses, bool over_ranks) {
   std::int64_t count = 0;
@@ -174,7 +174,8 @@ void Optimizer::put_norm(std::span<const Tensor> gradients, std::span<const std:
     at += pieces;
   }
   backend(sums);
-  // For each piece, only one rank has a sum other than 0, so this copies the sums to all ranks.
+  // Each entry of `squares` was computed by a single rank and is 0 on all other ranks. The sum over
+  // the ranks therefore gives all entries to every rank.
   if (over_ranks) ranks_->sum({&squares, 1});
   backend(GlobalNorm{.squares = squares,
                      .largest = shared_.clip,

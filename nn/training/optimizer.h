@@ -64,8 +64,8 @@ struct ParameterGroup {
   /// Weight decay of the parameters whose decays() is true; default: the optimizer's weight decay.
   std::optional<double> decay = {};
   bool frozen = false;  // true: the parameters have no gradient and are not updated
-  /// True if AdamW updates the matrices of this group too, such as embeddings. Only Muon reads
-  /// this.
+  /// True if AdamW, and not Muon's own rule, updates the matrices of this group, for example
+  /// embeddings. Optimizers other than Muon ignore this option.
   bool adam = false;
 };
 

@@ -9,8 +9,10 @@
 namespace longhand::nn {
 namespace {
 
-/// At first, each star matches no characters. If the text after it does not match, the last star is
-/// extended by one character. The time is at most proportional to the product of the two lengths.
+/// True if the whole name matches the pattern, in which each star matches any characters. A star
+/// first matches no characters. After each mismatch, the star that was read last matches one more
+/// character, and the comparison continues after this star. The time is at most proportional to the
+/// product of the two lengths.
 bool matches(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {

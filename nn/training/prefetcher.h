@@ -18,8 +18,9 @@ class Prefetcher {
  public:
   struct Plan {
     std::int64_t first_step = 1, last_step = 0;
-    std::int64_t first_batch = 0, batches = 1;  // first batch of each step, and number of batches
-    std::size_t ahead = 2;                      // maximum number of steps to make in advance
+    // Index of the first batch to make in each step, and number of batches to make in each step.
+    std::int64_t first_batch = 0, batches = 1;
+    std::size_t ahead = 2;  // maximum number of steps to make in advance
   };
   Prefetcher(BatchSource source, Plan plan);
   ~Prefetcher();

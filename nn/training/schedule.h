@@ -6,24 +6,24 @@
 
 namespace longhand::nn {
 
-/// The learning rate as a function of the step.
-///
-/// With Place::start, the rate of step s = 1 .. steps is that of step s in PyTorch's OneCycleLR
-/// (for one_cycle) or in transformers' get_*_schedule_with_warmup (for all other curves). While the
-/// rate rises, it is a function of u. Afterwards, it is a function of v. With W = warm_up and T =
-/// steps:
-///   rise  while s <= W:  u = (s - 1) / W,        one_cycle: u = (s - 1) / (W - 1)
-///   fall  after that:    v = (s - 1 - W) / (T - W),  one_cycle: v = (s - W) / (T - W)
-/// By default, the rate of the last step is above 0. If `first` is 0, the first step of a warm-up
-/// has rate 0.
-///
-/// With Place::end, as in runs of version 0.1, every curve rises while s < W. Then u = s / W and v
-/// = (s - W) / (T - W), so the rate of the last step is `last`.
-///
-/// u and v are clamped to [0, 1]. The rates are:
-///   rise: first + (peak - first) u,  one_cycle: first + (peak - first) (1 - cos(pi u)) / 2
+/// The learning rate as a function of the step s = 1 .. T, where T = steps. It rises during the
+/// first W = warm_up steps and falls afterwards. The progress of the rise is u, and the progress of
+/// the fall is v; both are clamped to [0, 1]. The rates are:
+///   rise: first + (peak - first) u;  one_cycle: first + (peak - first) (1 - cos(pi u)) / 2;
 ///   fall: constant: peak;  linear: peak + (last - peak) v;
-///         cosine, one_cycle: last + (peak - last) (1 + cos(pi v)) / 2
+///         cosine, one_cycle: last + (peak - last) (1 + cos(pi v)) / 2.
+///
+/// With Place::start, the rate of step s is that of step s in PyTorch's OneCycleLR (for one_cycle)
+/// or in transformers' get_*_schedule_with_warmup (for all other curves):
+///   rise while s <= W:  u = (s - 1) / W;            one_cycle: u = (s - 1) / (W - 1);
+///   fall while s > W:   v = (s - 1 - W) / (T - W);  one_cycle: v = (s - W) / (T - W).
+/// If `first` is 0, the first step of a warm-up has rate 0. The linear and cosine curves do not
+/// reach `last`, because v < 1 in the last step.
+///
+/// With Place::end, as in runs of version 0.1, every curve except `constant` reaches `last` in the
+/// last step:
+///   rise while s < W:   u = s / W;
+///   fall while s >= W:  v = (s - W) / (T - W).
 struct Schedule {
   enum class Curve {
     constant,

@@ -61,8 +61,8 @@ struct StepCut {
 
   std::int64_t batches() const { return parts * each; }
   std::int64_t first_batch() const { return first * each; }
-  /// Returns the part of the batch with index `place` in the step, as an index among this rank's
-  /// parts.
+  /// Returns the index of the part that contains the batch with index `place` in the step. Parts
+  /// are counted from this rank's first part.
   std::size_t part_of(std::int64_t place) const {
     return static_cast<std::size_t>(place / each - first);
   }

@@ -24,16 +24,16 @@ bool have_one_length(std::span<const std::int32_t> lengths) {
   return std::ranges::all_of(lengths, [&](auto length) { return length == lengths.front(); });
 }
 
-/// True if padding keeps the meaning of the batch: every row belongs to a token, and rows of
-/// padding are not scored. Floats have no padding, and a model may expect a row of them for each
-/// token or for each sequence.
+/// True if the batch has tokens and target classes, but no floats. Such a batch keeps its meaning
+/// if padding tokens are added, because their targets are not scored. Floats cannot be padded: some
+/// models expect one row of floats per token, others one row per sequence.
 bool can_be_padded(const Batch& batch) {
   return !batch.tokens.empty() && !batch.targets.empty() && batch.features.values.empty() &&
          batch.values.values.empty() && batch.named_features.empty();
 }
 
-/// Pads the sequences to a rounded number of sequences and of tokens, as filled_up() describes.
-/// Returns the length of the padding sequence.
+/// Adds empty sequences and a padding sequence, so that the numbers of sequences and of tokens are
+/// rounded up as filled_up() describes. Returns the length of the padding sequence.
 std::int64_t fill_up(std::vector<std::int32_t>& tokens, std::vector<std::int32_t>& lengths) {
   const std::int64_t rounded = rounded_up(std::ssize(tokens), 32, 256);
   const std::int64_t sequences = rounded_up(std::ssize(lengths) + 1, 8, 8);

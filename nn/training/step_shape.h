@@ -39,11 +39,13 @@ BatchShape shape_of(const Batch& batch, std::int64_t place = 0);
 StepShape shape_of(const std::vector<Batch>& batches, const std::vector<std::int64_t>& places);
 
 /// Pads a batch whose sequences differ in length, so that batches of similar size have the same
-/// shape. Empty sequences round the number n of sequences up to a multiple of about n / 8. One
-/// padding sequence then rounds the number n of tokens up to a multiple of about n / 32, but of at
-/// least 256. Named token inputs are padded in the same way. A batch is returned unchanged if all
-/// inputs have sequences of one length each, if it has inputs or targets of floats, or if it has no
-/// targets.
+/// shape. Appends empty sequences and, after them, one padding sequence with all padding tokens.
+/// The number m of sequences is rounded up to a multiple of about m / 8, but of at least 8. The
+/// number n of tokens is rounded up to a multiple of about n / 32, but of at least 256. Named token
+/// inputs are padded in the same way.
+///
+/// Returns the batch unchanged if it has no tokens, no target classes, or any float inputs or
+/// targets. Also returns it unchanged if, within each input, all sequences have one length.
 Batch filled_up(Batch batch);
 
 }  // namespace longhand::nn

@@ -7,11 +7,12 @@ namespace longhand::nn {
 
 /// While a StopSignals exists, SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXCPU only set a flag and do
 /// not end the process. A second SIGINT or SIGTERM ends the process immediately if it arrives at
-/// least half a second after the first. A terminal, `timeout` and `mpirun` may send one request
-/// twice, so an earlier one has no effect. The other three signals may arrive many times: SIGPIPE
-/// for each line that is written to a closed pipe, SIGXCPU in each second beyond the limit.
-/// Repeated signals of these three kinds have no effect. A signal that was ignored before, as under
-/// nohup, is still ignored.
+/// least half a second after the first. Within half a second, a second signal has no effect,
+/// because a terminal, `timeout` and `mpirun` may send one request twice.
+///
+/// The other three signals may arrive many times: SIGPIPE for each line that is written to a closed
+/// pipe, SIGXCPU in each second beyond the limit. Repeated signals of these three kinds have no
+/// effect. A signal that was ignored before, as under nohup, is still ignored.
 class StopSignals {
  public:
   StopSignals();

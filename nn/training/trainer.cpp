@@ -131,8 +131,9 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   // The loss of a step is the weighted mean over all targets of all ranks. If W is the total weight
   // of the targets of the step, and w that of a batch, loss = sum over batches of (w/W) loss_batch.
   const auto parts = static_cast<std::size_t>(cut_.parts);
-  // The weight of each part, then five numbers: rows, reference pairs, 1 to request a stop, 1 to
-  // request a checkpoint, and 1 to request an evaluation.
+  // The weight of each part, then five numbers: the number of rows, the number of pairs (token,
+  // token that it sees), 1 to request a stop, 1 to request a checkpoint, and 1 to request an
+  // evaluation.
   std::vector<double> mine(parts + 5);
   mine[parts + 2] = stop ? 1 : 0;
   const auto passed = [&](double seconds, Step::Clock::time_point since) {
@@ -166,7 +167,7 @@ std::optional<Step> Trainer::next_step(Prefetcher& data) {
   const double weight = tree_sum(weights);
   report.skipped = weight == 0;
   LONGHAND_CHECK(report.skipped || weight > 0, "step ", report.step,
-                 ": expected weights that add up to more than 0, got ", weight);
+                 ": expected targets with a total weight above 0, got the total weight ", weight);
   for (double& share : step.shares) share /= weight;
   report.tokens = static_cast<std::int64_t>(rows);
   return step;
@@ -317,7 +318,7 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   if (options_.schedule.steps == 0) options_.schedule.steps = options_.steps;
   if (options_.steps > 0)
     (void)options_.schedule.at(1);  // throws an Error if the schedule has invalid rates
-  LONGHAND_CHECK(options_.accumulation >= 1, "training: expected accumulation of at least 1, got ",
+  LONGHAND_CHECK(options_.accumulation >= 1, "training: accumulation: expected at least 1, got ",
                  options_.accumulation);
   LONGHAND_CHECK(
       options_.parts >= 1 && std::has_single_bit(static_cast<std::uint64_t>(options_.parts)),
@@ -327,7 +328,8 @@ Trainer::Trainer(Model& model, BatchSource source, TrainerOptions options, Train
   LONGHAND_CHECK(options_.parts % ranks_.size() == 0, "training: expected at most ", options_.parts,
                  " ranks, because the batch of a step is cut into ", options_.parts, " parts, got ",
                  ranks_.size(), " ranks");
-  // Ranks do not exchange the proposed values of buffers.
+  // Each rank proposes the values of buffers from its own batches, and ranks do not exchange these
+  // values. A model with buffers therefore requires a single rank.
   const std::span<const Buffer> buffers = model.parameters().buffers();
   LONGHAND_CHECK(buffers.empty() || ranks_.size() == 1,
                  "training: expected a single rank, because ",

@@ -45,8 +45,8 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;
   double checkpoint_seconds = 0;  // maximum seconds between checkpoints; 0: no limit
   CheckpointOptions checkpoints = {};
-  // Interval of steps, for example 10: every 10th step is reported before a later step changes the
-  // model. 0: no step is reported so early.
+  // If look_every is n > 0, steps n, 2n, 3n, ... are reported before the next step changes the
+  // model. Other steps may be reported several steps later, if recorded steps are replayed.
   std::int64_t look_every = 0;
   /// The step that is passed to hooks.traced; allowed only with a single rank.
   std::optional<std::int64_t> traced = {};
@@ -146,10 +146,11 @@ class Trainer {
   UnreadSteps unread_;
   std::int64_t step_ = 0;
   bool began_ = false;  // true once run() has executed a step
-  /// true if checkpoint_seconds, or evaluate_seconds, have passed on rank 0, so that a checkpoint
-  /// or an evaluation follows this step
+  /// is_save_due_: true if checkpoint_seconds have passed on rank 0, so that a checkpoint follows
+  /// this step. is_evaluation_due_: the same with evaluate_seconds and an evaluation.
   bool is_save_due_ = false, is_evaluation_due_ = false;
-  /// times of the last save and of the last evaluation, or of the start of run() before the first
+  /// Times of the last save and of the last evaluation. Before its first step, run() sets both to
+  /// the current time.
   Step::Clock::time_point saved_at_ = {}, evaluated_at_ = {};
   std::optional<std::int64_t> evaluated_;  // step of the last evaluation
   std::optional<std::int64_t> hashed_;     // step of the last hashes

@@ -15,7 +15,8 @@ class UnreadSteps {
   explicit UnreadSteps(double seconds) : seconds_(seconds) {}
 
   void add(Step step) { steps_.push_back(std::move(step)); }
-  /// True if there are enough unread steps, so that their results should be read now.
+  /// True if the results of the unread steps should be read now: these steps took about `seconds`
+  /// seconds (see the constructor), or their number has reached its maximum.
   bool enough() const { return steps_.size() >= together_; }
   /// Waits for all unread steps and returns them with complete reports.
   std::vector<Step> read(Communicator& ranks);

@@ -4,8 +4,8 @@
 // unlimited), delayed by MICROSECONDS. The two directions are independent. A packet arrives when
 // its last bit arrives. As with veth, one read or write transfers a whole TCP segment of up to 64
 // KiB, whose checksum is not yet computed. Packets that the link has not accepted wait in the
-// device's queue. At SIGTERM it prints one line with the number of forwarded packets, their
-// additional delay, and its processor time.
+// device's queue. At SIGTERM it prints one line with the number of forwarded packets, how late they
+// were forwarded (mean and maximum), and its processor time.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -34,7 +34,7 @@
 namespace {
 
 using Nanoseconds = std::int64_t;
-// The link accepts a packet at most this many nanoseconds before it can begin to send the packet.
+// A packet is read from the device at most this many nanoseconds before the link can send it.
 constexpr Nanoseconds taken_ahead = 500'000;
 // Size of the struct virtio_net_hdr in bytes. Its header file, linux/virtio_net.h, cannot be
 // compiled as C++.

@@ -51,7 +51,8 @@ std::string find_browser() {
 
 int wrong = 0;
 
-/// A page, its width in pixels, and whether it is dark, as printed in error messages.
+/// A page that is tested at one width (in pixels) in dark or light mode. Error messages contain all
+/// three.
 struct View {
   std::string page;
   int width;
@@ -173,7 +174,8 @@ void look_at_book(Chromium& browser, const View& view, const fs::path& book, con
   look_over(browser, view, "file://" + book.string());
 }
 
-/// Trains the models of the book's page until FAL answers every read at every length.
+/// Trains the models on the book's live page flip_flop.html, until the FAL model predicts the bit
+/// of every read command at every length. Then types two texts, one of them invalid.
 void train_in_book(Chromium& browser, const View& view, const fs::path& book) {
   browser.open("file://" + (book / view.page).string(), view.width, 800, view.dark);
   browser.evaluate("document.getElementById('train').click()");
@@ -203,7 +205,8 @@ void train_in_book(Chromium& browser, const View& view, const fs::path& book) {
   look_over(browser, view, "file://" + book.string());
 }
 
-/// Walks the tape of the book's page and changes an input.
+/// Steps through the backward pass on the book's live page tape.html, then changes an input and
+/// checks the derivatives.
 void walk_tape(Chromium& browser, const View& view, const fs::path& book) {
   browser.open("file://" + (book / view.page).string(), view.width, 800, view.dark);
   expect(browser.wait_for("result !== null"), view, "nothing is computed");
@@ -250,8 +253,8 @@ void require(const std::string& line) {
   LONGHAND_CHECK(std::system(line.c_str()) == 0, "expected success of: ", line);
 }
 
-/// Starts server number i, `longhand serve` with these words, and returns the address that it
-/// prints.
+/// Starts server number i: runs the command `longhand serve` with the arguments `words`. Returns
+/// the address that the server prints.
 std::string serve(int i, const std::string& program, const fs::path& folder,
                   std::vector<std::string> words) {
   const fs::path file = folder / text("address-", i);
@@ -291,7 +294,7 @@ std::string serve_model(const std::string& program, const fs::path& folder) {
   return serve(1, program, folder, {"--model", run.string()});
 }
 
-/// Asks the model of the page for chats two questions.
+/// Opens the chat page and asks its model two questions.
 void chat(Chromium& browser, const View& view, const std::string& address) {
   browser.open(address, view.width, 800, view.dark);
   expect(browser.wait_for("document.getElementById('model').textContent.includes('qa')"), view,

@@ -1,7 +1,8 @@
 // Fuzz target for chat templates. The input is used in three ways: as the Jinja text of a template,
 // as a tokenizer_config.json that contains such a text, and as every message of a conversation. A
-// template must be recognized or refused. For the conversation, the prompt that a published
-// template writes must contain the earlier answer.
+// template must be recognized or refused. The conversation contains an answer of the assistant and
+// ends with a message of the user. The prompt that a published template writes for this
+// conversation must contain the assistant's answer.
 #include <vector>
 
 #include "core/utf8.h"

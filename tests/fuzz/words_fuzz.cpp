@@ -1,6 +1,6 @@
-// Fuzz target: parses any bytes as the value of flags that have a grammar: --heads, --sweep,
-// --only, and numeric options of a task. They are refused, or the parsed value is valid. A list of
-// heads must be the same after it is written as text and parsed again.
+// Fuzz target: parses any bytes as the value of --heads, --sweep or --only, or as a numeric option
+// of a task. Each parser must refuse the bytes or return a valid value. A list of heads must be the
+// same after it is written as text and parsed again.
 #include "apps/recipes/grid.h"
 #include "apps/run/sweep.h"
 #include "nn/mixer_core/mixer_list.h"
