@@ -38,8 +38,8 @@ RecipeResult make(const std::string& id, const TemporaryFolder& folder, Settings
 
 }  // namespace
 
-// A study trains with 1, 4 and 16 times a smallest number of samples. At the paper's scale, the
-// largest number of samples is the paper's.
+// A study trains with several numbers of samples, each four times the previous one. At the scale
+// `paper`, the largest of them is the number of training samples in the paper.
 BOOST_AUTO_TEST_CASE(sizes_increase_by_factors_of_four_up_to_the_papers_size) {
   const std::map<std::string, std::int64_t> papers{{"scaling/flip-flop", 1'536'000},
                                                    {"scaling/chains", 3'072'000},

@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(first_and_last_rate_can_be_set) {
   BOOST_TEST(s.at(109) == 2.08e-4, close);
 }
 
-// The following tests check the rates as version 0.1 computed them. These schedules are still
-// supported, because resumed runs of that version must keep their bits.
+// The tests at_the_end_of_a_step_... check schedules with Place::end, which compute learning rates
+// as version 0.1 did. A resumed run of that version uses them, so these rates must not change.
 
 BOOST_AUTO_TEST_CASE(at_the_end_of_a_step_warm_up_is_a_straight_line_from_first_to_peak) {
   const Schedule s{

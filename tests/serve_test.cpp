@@ -277,8 +277,8 @@ BOOST_AUTO_TEST_CASE(requests_are_fast_for_runs_of_any_size) {
     BOOST_TEST(seconds_of(list) < 1);
     if (contains(page.answer(list).body, "\"whole\":true").passed) break;
   }
-  // The lines of the requested steps have nearly 8 MiB in total. The request names each of the 60
-  // figures (values per step) twice, and the same run in four spellings.
+  // The lines of the requested steps make up 7 MiB of the file. The request names each of the 60
+  // figures (values per step) twice, and run 1 four times: as 1, 01, 001 and 1.
   const HttpRequest part{.method = "GET",
                          .path = "/api/series",
                          .query = {{"runs", "1,01,001,1"},

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_status_line_is_overwritten_and_erased_only_on_terminals) 
     app::StatusLine status(terminal, 8), silent(file, 0);
     status.show("checking 1 of 2");
     status.show("checking 2 of 2");  // not shown, because it is too soon after the first line
-    silent.show("checking 1 of 2");  // in a file, nothing is shown in the first ten seconds
+    silent.show("checking 1 of 2");  // not a terminal: nothing is shown in the first ten seconds
   }
   BOOST_TEST(terminal.str() == "\rcheckin\033[K\r\033[K");
   BOOST_TEST(file.str() == "");

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_maximum_with_a_nan_is_its_second_operand) {
 
 BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_once) {
   const float a = 1.0f + std::numeric_limits<float>::epsilon();
-  // -(a * a), rounded to f32.
+  // The square of a = 1 + epsilon, rounded to f32 and negated.
   const float minus = -(1.0f + 2 * std::numeric_limits<float>::epsilon());
   const float once = std::fma(a, a, minus);
   BOOST_TEST(once != 0);
@@ -138,16 +138,17 @@ BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_once) {
 
 BOOST_AUTO_TEST_CASE(fused_multiply_add_rounds_every_sum_to_nearest) {
   Rng rng(1, Purpose::test);
-  if (!supports(Isa::fused)) return;  // this build omits it (LONGHAND_WEAKEST_ISA)
+  // A build with LONGHAND_WEAKEST_ISA may have no kernels for this instruction set.
+  if (!supports(Isa::fused)) return;
   const SimdProbe& fused = kernels_for<SimdProbe>(Isa::fused);
-  // Returns a number with at most two bits in its significand. Sums of products of such numbers are
-  // often near the middle of two floats. The function any() below returns any bits, which include
-  // subnormal numbers, infinities and NaN.
+  // Returns a random number whose significand has one or two bits set. For such numbers,
+  // a * b + c is often near the midpoint between two neighbouring floats.
   const auto sparse = [&](int largest) {
     const auto bit = [&](int i) { return std::ldexp(1.0f, -static_cast<int>(rng.below(i))); };
     const float x = (1 + bit(24)) * std::ldexp(1.0f, static_cast<int>(rng.below(largest)) - 30);
     return rng.below(2) == 0 ? x : -x;
   };
+  // Returns a float with random bits, which can be subnormal, infinite or NaN.
   const auto any = [&] { return std::bit_cast<float>(rng.next()); };
   int halfway = 0;
   for (int i = 0; i < 400000; ++i) {

@@ -159,14 +159,14 @@ BOOST_AUTO_TEST_CASE(the_theorems_characteristics_hold_at_every_position) {
         BOOST_TEST(c.held == c.positions);
       }
     }
-    // Statement 1 of the theorem (copy): each position of the input shows its number.
+    // For statements 1 (copy) and 2 (minimum) of the theorem, the projection onto the expected
+    // number is 1, and all other projections are 0. The lead is their difference.
     BOOST_TEST(all[0].least_lead > 0.999);
     BOOST_TEST(all[1].least_lead > 0.999);
-    // Statement 3 of the theorem (identity and successor) expects a projection of 1 + c
-    // for one number, epsilon = 1/2 for another, and 0 for all others. Here c = (a - b) / (a + b)
-    // is below 1, where a and b count the copies of a number before and after the delimiter ⊥. The
-    // lead is the smaller projection divided by the larger one:
-    //   epsilon / (1 + c) > 1/4.
+    // For statement 3 (identity and successor), the projection is 1 + c for the number at the
+    // position and epsilon = 1/2 for the next greater number of the input. All other projections
+    // are 0. Here c = (a - b) / (a + b), where a and b count the copies of the number before and
+    // after the delimiter ⊥. The lead is epsilon / (1 + c), which is above 1/4 because c < 1.
     BOOST_TEST(all[2].least_lead > 0.24);
     BOOST_TEST(all[3].least_lead > 0.4);
   }
@@ -220,9 +220,9 @@ BOOST_AUTO_TEST_CASE(the_construction_printed_in_the_paper_moves_on_too_early) {
   const Sorter printed = in_f64(SortingConstruction::as_printed(6, 3));
   const Tokens said = printed.sort({{5, 5, 6}}).front();
   BOOST_TEST(said[0] == 5);
-  // The second 5 should come before 6. The model moves on too early, because (2 - 1) / (2 + 1) is
-  // less than epsilon = 1/2. Here 2 is the number of copies of 5 in the input, and 1 in the output
-  // so far.
+  // The output should be 5 5 6, but after the first 5 the model outputs 6. The reason is that
+  // (a - b) / (a + b) = 1/3 is less than epsilon = 1/2. Here a = 2 is the number of fives in the
+  // input, and b = 1 the number of fives in the output so far.
   BOOST_TEST(said[1] == 6);
 }
 

@@ -301,8 +301,8 @@ BOOST_AUTO_TEST_CASE(counts_differ_by_up_to_five) {
   BOOST_TEST(chi_square_p(fewer, std::vector<double>{5, 1, 1, 1, 1, 1}) > 1e-3);
   BOOST_TEST(chi_square_p(smaller) > 1e-3);
   const auto tiny = make({{"hint", "count"}, {"length", "3"}});
-  // In this sample, the two numbers of the input occur once each. Such an input is allowed,
-  // although neither number is the less frequent one.
+  // The task asks for the less frequent of two numbers. In an input of length 3, each number
+  // occurs 3 / 2 = 1 time, rounded down. Such a tie is allowed.
   BOOST_TEST(input_of(*tiny, draw(*tiny, 0, 1)).size() == 2u);
 }
 

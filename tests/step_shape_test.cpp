@@ -35,8 +35,10 @@ BOOST_AUTO_TEST_CASE(shapes_differ_in_everything_that_affects_operations) {
   const Batch batch = batch_of({6, 6, 6});
   const auto same = [&](const Batch& other) { return shape_of(other) == shape_of(batch); };
   BOOST_TEST(same(batch));
-  BOOST_TEST(same(batch_of({5, 6, 7})));      // the longest lengths, 6 and 7, both count as 8
-  BOOST_TEST(!same(batch_of({3, 3, 12})));    // the longest length 12 counts as 16, and 6 as 8
+  // A shape contains the longest length, rounded up to a power of two: 8 for the lengths 6 and 7,
+  // and 16 for 12.
+  BOOST_TEST(same(batch_of({5, 6, 7})));
+  BOOST_TEST(!same(batch_of({3, 3, 12})));
   BOOST_TEST(!same(batch_of({6, 6})));        // fewer tokens and sequences
   BOOST_TEST(!same(batch_of({6, 6, 6, 0})));  // one more sequence, which is empty
   BOOST_TEST(!same(batch_of({6, 6, 6}, true)));

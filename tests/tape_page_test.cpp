@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(the_numbers_of_the_page_are_those_of_the_tape) {
 
   // Repeats the pass and stores the gradient of the output of each recorded operation.
   w.clear_grad();
-  // The gradient of w is a sum with a part for each of the two products that read w. `first` is the
-  // part that backward adds first, that of the second product.
+  // Both products read w, so the gradient of w is a sum of two parts. The backward pass adds the
+  // part of the second product first. This part is stored in `first`.
   std::vector<double> first;
   {
     const Recording recording(tape);

@@ -41,7 +41,7 @@ std::string own_file() {
 /// has a list of choices.
 std::vector<OptionValues> variants_of(const TaskKind& kind) {
   std::vector<OptionValues> variants{kind.defaults()};
-  // The task `text` can read any file as bytes. This test reads the program longhand.
+  // The task `text` can read any file as bytes. Here the file is the executable longhand.
   if (kind.name == "text") variants.front().set("text", built_program);
   if (kind.name == "files") {
     variants.front().set("files", own_file());
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(right_answers_score_one_and_wrong_answers_less) {
 BOOST_AUTO_TEST_CASE(text_is_the_tokens_and_passes_the_check) {
   for_samples([](const Task& task, const Sample& sample) {
     const auto [prompt, answer] = task.as_text(sample);
-    const bool apart = !task.outputs().says_next;  // the answer is not part of the tokens
+    const bool apart = !task.outputs().says_next;  // the answer consists of labels, not tokens
     BOOST_TEST(task.vocabulary().encode(apart ? prompt : prompt + answer) == sample.tokens);
     BOOST_TEST(!task.check(prompt, answer, sample.head).has_value());
     BOOST_TEST(answer.empty() == sample.asked.empty());

@@ -82,10 +82,12 @@ BOOST_FIXTURE_TEST_CASE(segments_keep_their_lengths_if_the_new_ones_are_refused,
 BOOST_AUTO_TEST_CASE(bf16_rounds_to_nearest_ties_to_even) {
   const auto through = [](float x) { return static_cast<float>(bf16(x)); };
   BOOST_TEST(through(1.0f) == 1.0f);
-  BOOST_TEST(through(1.0f + 0x1p-8f) == 1.0f);            // a tie is rounded down to an even number
-  BOOST_TEST(through(1.0f + 0x3p-8f) == 1.0f + 0x1p-6f);  // a tie is rounded up to an even number
+  // 1 + 2^-8 and 1 + 3 * 2^-8 are midway between two bf16 numbers. Each is rounded to the bf16
+  // number with an even significand.
+  BOOST_TEST(through(1.0f + 0x1p-8f) == 1.0f);
+  BOOST_TEST(through(1.0f + 0x3p-8f) == 1.0f + 0x1p-6f);
   BOOST_TEST(through(1.0f + 0x1.01p-8f) == 1.0f + 0x1p-7f);  // just above a tie
-  BOOST_TEST(through(-3.4028235e38f) == -HUGE_VALF);         // beyond the largest number: infinity
+  BOOST_TEST(through(-3.4028235e38f) == -HUGE_VALF);         // below all finite bf16 numbers
   BOOST_TEST(std::isnan(through(std::nanf(""))));
 }
 

@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(the_answer_of_a_record_and_its_end_are_trained) {
                            {"end", "46"},
                            {"instruction", "Add.\\n"},
                            {"examples", "1"}});
-  BOOST_TEST(shown->count() == 2u);  // the model is not trained on the examples
+  BOOST_TEST(shown->count() == 2u);  // the first of the three records is the example
   BOOST_TEST(text_of(*shown, 0) == "Add.\n1+1=2\n2+2=[4.]");
 }
 
@@ -372,7 +372,8 @@ BOOST_AUTO_TEST_CASE(a_byte_model_learns_a_text_and_continues_it) {
   expect_learned_continuations(*this);
   expect_continuations_beyond_the_context(*this);
 
-  // The model can generate without its text. Scores require the text or another one.
+  // The model can generate text without its training text. To score the model, the training text
+  // or another text is required.
   std::filesystem::remove(folder / "book");
   BOOST_TEST((*this)("generate run --prompt 'the c' --tokens 2 --temp 0").out == "the cat\n");
   BOOST_TEST((*this)("eval run --samples 5").status == 1);

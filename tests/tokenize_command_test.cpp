@@ -60,7 +60,8 @@ BOOST_AUTO_TEST_CASE(text_on_the_command_line_is_shown_token_by_token) {
   BOOST_TEST(table.status == 0);
   BOOST_TEST(table.out.starts_with("1\t0\t0\t\"<|start|>\"\n"));
   BOOST_TEST(contains(table.out, "\t0\t1\t\"a\"\n"));
-  BOOST_TEST(table.out.find("\t6\t7\t") == std::string::npos);  // " c" is one token, bytes 5 to 7
+  // In the text "a1 b  c", the token " c" has the bytes 5 to 7, so no token has the bytes 6 to 7.
+  BOOST_TEST(table.out.find("\t6\t7\t") == std::string::npos);
   const auto bare = (*this)("tokenize --tokenizer llama3.json --bare -- --ids");
   BOOST_TEST(bare.out.find("start") == std::string::npos);
 }

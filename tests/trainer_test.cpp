@@ -353,7 +353,8 @@ BOOST_AUTO_TEST_CASE(a_step_without_a_counted_target_is_skipped_and_reported) {
   BOOST_TEST(skipped == std::vector<std::int64_t>({1, 4, 6}));
   BOOST_TEST(taken == std::vector<std::int64_t>({2, 3, 5}));
 
-  // A resumed training skips steps in the same way, including its first step.
+  // A run that is stopped after step 3 and resumed gives the same parameters as an uninterrupted
+  // run. Its first step after the checkpoint, step 4, is skipped.
   Bigrams again(*backend);
   o.checkpoints.folder = folder / "cut";
   skipped.clear();
@@ -394,7 +395,8 @@ BOOST_AUTO_TEST_CASE(the_last_finished_step_is_saved_however_a_run_ends) {
     BOOST_CHECK_THROW(Trainer(model, data, o, std::move(hooks)).run(), Error);
     const CheckpointStore store(folder.path(), 1);
     BOOST_TEST(store.latest().value_or(-1) == at);
-    // Another trainer resumes the run. The result is the same as without the error.
+    // A second trainer resumes the run that ended with an error. The parameters must be those of a
+    // run without an error.
     Trainer second(model, source, o);
     second.resume_latest();
     second.run();
@@ -468,7 +470,7 @@ BOOST_AUTO_TEST_CASE(an_abandoned_evaluation_is_repeated_later) {
     BOOST_TEST(first.step() == 3);
     BOOST_TEST(scored.empty());
   }
-  scored = {0};  // not empty, so that the evaluation is not interrupted
+  scored = {0};  // the hook `evaluate` requests an interrupt only if `scored` is empty
   Trainer second(model, source, o, hooks);
   BOOST_TEST(second.resume_latest());
   BOOST_TEST(!second.evaluated());
