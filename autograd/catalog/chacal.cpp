@@ -24,7 +24,7 @@ std::vector<Case> varied(Rng& rng, const std::vector<HeadShape>& shapes) {
   }
   cases.push_back(chacal_case(rng, shapes[2], constant({1}, 0.8)));
   cases.push_back(chacal_case(rng, shapes[1], constant({1}, 1.0)));
-  cases.back().attributes["scale"] = "0.4";
+  cases.back().attributes["scale"] = "-0.4";
   return cases;
 }
 

@@ -24,7 +24,7 @@ std::vector<Case> varied(Rng& rng, const std::vector<HeadShape>& shapes) {
   }
   cases.push_back(gain_case(rng, shapes[1], 0, 0));
   cases.push_back(gain_case(rng, shapes[1], -1, -1));
-  cases.back().attributes["scale"] = "0.4";
+  cases.back().attributes["scale"] = "-0.4";
   return cases;
 }
 

@@ -40,7 +40,7 @@ std::vector<Case> small_cases(Rng& rng, const DescribedRule& rule) {
     cases.push_back(ruled(rng, s, rule, true));
     cases.push_back(ruled(rng, s, rule, false, "1"));
     cases.push_back(ruled(rng, s, rule, true, "3"));
-    cases.back().attributes["scale"] = "0.8";
+    cases.back().attributes["scale"] = "-0.8";
   }
   for (const HeadShape& shape : decoding_heads()) {
     cases.push_back(ruled(rng, shape, rule));
@@ -81,8 +81,10 @@ std::vector<Case> long_cases(Rng& rng, const DescribedRule& rule) {
                           rule.by_sign ? 0.999 : 0.55));
     cases.push_back(
         gated(rng, ruled(rng, shape, rule, !rule.by_sign), rule.by_sign ? 0.999 : 0.97, 1));
-    cases.push_back(ruled(rng, shape, rule));
-    cases.back().attributes["scale"] = "5";
+    for (const char* scale : {"5", "-5"}) {
+      cases.push_back(ruled(rng, shape, rule));
+      cases.back().attributes["scale"] = scale;
+    }
   }
   if (!rule.by_sign) cases.push_back(narrow(rng, ruled(rng, longest_head(), rule)));
   return cases;

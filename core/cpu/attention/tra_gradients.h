@@ -54,7 +54,8 @@ struct TraGradients : SoftmaxGradients {
       const std::int64_t row = rows.row + t;
       const float tau_t = tau ? *tau.row(row) : 1.0f;
       const float query = longest_row(rows.q(), row, row + 1, task.shape.width);
-      float highest = query * *space.longest_key * times * (tau_t < 0 ? -tau_t : tau_t);
+      const float factor = times * tau_t;
+      float highest = query * *space.longest_key * (factor < 0 ? -factor : factor);
       if (shift) {
         const float own = *shift.row(task.shape.offset + row);
         highest += log2_of_e * (own - *space.least_shift);
