@@ -35,9 +35,10 @@ class ScoreSinks {
   Sink multiplier_, decay_;
 };
 
-/// The rules of core/contract/attention.h with differentiable tensors: each struct below
-/// corresponds to the rule of the same name there. input() returns the rule's own tensor if it has
-/// one, such as the sink of softmax, and otherwise an empty Var.
+/// A rule is a formula that turns attention scores into weights, such as softmax. The structs below
+/// are the rules of core/contract/attention.h with differentiable tensors; SoftmaxVars corresponds
+/// to SoftmaxRule. Some rules have an input tensor that other rules do not have, such as the sink
+/// of softmax. input() returns this tensor, or an empty Var if the rule has none.
 struct SoftmaxVars {
   Var sink = {};
   SoftmaxRule value() const { return {.sink = sink.value()}; }

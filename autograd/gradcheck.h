@@ -10,8 +10,11 @@
 namespace longhand {
 
 struct GradcheckResult {
-  double worst = 0;   // largest error of a derivative / largest derivative of the same input
-  double bound = 0;   // largest ratio of an error of a derivative to its bound
+  // Largest relative error of a derivative. The error is divided by the largest derivative with
+  // respect to the same input tensor.
+  double worst = 0;
+  // Largest quotient of a derivative's error and the error bound of this derivative.
+  double bound = 0;
   std::string where;  // the case, input and entry that determined `bound`
   std::int64_t cases = 0;
   std::int64_t entries = 0;  // number of compared derivatives

@@ -20,7 +20,8 @@ struct TokenOrder {
   std::vector<std::int64_t> counts;  // counts[t]: number of sequences with more than t tokens
 
   explicit TokenOrder(const Segments& segments) : places(segments.tokens()) {
-    // Sequences are sorted from longest to shortest, so that those with a token t come first.
+    // Sequences are sorted from longest to shortest. For every number t, the sequences with more
+    // than t tokens are then the first ones.
     std::vector<std::size_t> order(segments.lengths().size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {

@@ -12,12 +12,12 @@
 namespace longhand {
 namespace {
 
-/// Describes patches along one axis, the height or the width of the image: those whose pixel number
-/// `offset` is inside the image and not in the padding. They are `count` consecutive patches, and
-/// `first` is the number of the first one.
+/// Describes a range of patches along one axis of the image, its height or its width. The range
+/// contains each patch whose pixel at the distance `offset` from the patch's first pixel is inside
+/// the image, not in the padding. These are `count` consecutive patches, from patch `first` on.
 struct Inside {
   std::int64_t first = 0, count = 0;
-  /// The index in the image (row or column) of pixel number `offset` of the patch `first`.
+  /// The index in the image (row or column) of this pixel of the patch `first`.
   std::int64_t pixel = 0;
 };
 

@@ -154,8 +154,9 @@ class Comparison {
   /// numerator and the denominator are stored separately, so that several averages can be added.
   struct Average {
     double deviation = 0, size = 0, floor_variance = 0;
-    /// `deviation` in each trial, a run with changed inputs. For `all`, every input is changed. For
-    /// `operands`, inputs that are always f32 are not changed.
+    /// The numerator of the average, computed for each trial. A trial is a run with changed inputs.
+    /// all: every input is changed. operands: every input is changed except inputs that are always
+    /// f32.
     std::vector<double> all = std::vector<double>(trials), operands = all;
     void add(const Average& other, double weight);
   };

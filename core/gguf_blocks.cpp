@@ -249,8 +249,9 @@ void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::i
   const std::int64_t last = first + std::ssize(numbers);
   LONGHAND_CHECK(
       first >= 0 && last <= std::ssize(blocks) / static_cast<std::int64_t>(type.bytes) * type.block,
-      "GGUF: expected indices of numbers that are stored in the ", blocks.size(),
-      " bytes of blocks, got ", numbers.size(), " numbers from index ", first);
+      "GGUF: expected a range of numbers inside a tensor of ", blocks.size(),
+      " bytes, got a range that is not inside the tensor: ", numbers.size(), " numbers from index ",
+      first, " on");
   std::array<float, largest_block> decoded;
   for (std::int64_t i = first; i < last;) {
     type.decode(blocks.data() + static_cast<std::size_t>(i / type.block) * type.bytes,

@@ -123,7 +123,7 @@ std::vector<Array> read_npz(std::string_view file, const std::string& source) {
                  ": expected less than 4 GiB and fewer than 65535 arrays");
   struct Member {
     std::string name, where;
-    std::uint64_t begin, end;  // byte range of the array's local header and data
+    std::uint64_t begin, end;  // byte range of the array's data and the zip header before them
     std::string_view bytes;
     std::uint64_t sum;
   };

@@ -51,7 +51,8 @@ class SafetensorsFile {
 
   static SafetensorsFile open(const std::filesystem::path& path);
 
-  /// Parses a file in memory. `bytes` must outlive the object. Messages contain `name`.
+  /// Parses a file in memory. `bytes` must outlive the returned SafetensorsFile. Error messages
+  /// contain `name`, the name of the file.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name);
 
   const std::string& name() const { return name_; }

@@ -10,8 +10,9 @@
 #include "core/safetensors.h"
 
 /// Checksums in the metadata of a safetensors file. Programs other than longhand ignore them.
-///   "crc32c": the CRC-32C of each tensor's bytes, in the order of the bytes, as eight hexadecimal
-///             digits each, separated by spaces;
+///   "crc32c": one checksum per tensor, the CRC-32C of the tensor's bytes as eight hexadecimal
+///             digits. The checksums are separated by spaces. They are in the order in which the
+///             tensors are stored in the file;
 ///   "crc32c_header": the CRC-32C of names, types, shapes and all other metadata.
 /// A file has both keys or neither. If one of the keys is damaged, the file can therefore not be
 /// mistaken for a file without checksums.

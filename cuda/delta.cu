@@ -125,9 +125,9 @@ struct LinePlace {
 /// the errors w (v minus the value that the decayed S stores for k).
 struct DeltaForwardStep {
   static constexpr bool reverse = false, remembers = true;
-  // row_arrays and column_arrays are the numbers of row arrays and column arrays (DeltaBatch) that
-  // stage() fills. If group_rows or group_columns is true, one more array is filled for each query
-  // head that reads the key head.
+  // stage() fills row arrays and column arrays (DeltaBatch) for one key head and for the query
+  // heads that read it. row_arrays, column_arrays: numbers of arrays for the key head. group_rows,
+  // group_columns: true if each of the query heads also has a row array or a column array.
   static constexpr int row_arrays = 1, column_arrays = 1;
   static constexpr bool group_rows = true, group_columns = false;
   __device__ static int lines(const DeltaTask& task) { return task.v.width; }

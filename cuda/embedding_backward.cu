@@ -159,10 +159,11 @@ struct SortedRows {
   const T* dy;
   std::int64_t n, vocabulary;
   std::int64_t each;  // rows per piece
-  // [pieces, n]: sum of the first rows of each piece, if their id begins in an earlier piece
+  // [pieces, n]: for each piece, the sum of the rows of its first id. It is stored only if the
+  // previous piece also has rows of this id.
   float* heads;
-  // [pieces, n]: sum of the last rows of each piece, if their id begins there and continues in the
-  // next piece
+  // [pieces, n]: for each piece, the sum of the rows of its last id. It is stored only if the rows
+  // of this id begin in the piece and continue in the next piece.
   float* tails;
   float* dtable;
   bool add;

@@ -104,18 +104,18 @@ std::int64_t BoxesRules::longest_prompt() const {
   // L,".
   const int clause = std::max(7, 3 * (one_at_start ? 1 : most_items) + 4);
   const int clauses = occupied == Occupied::any || !advanced ? boxes : half();
-  // A sentence that describes an operation has one of four forms, where k is the number of its
-  // objects:
+  // A sentence that describes an operation has one of four forms. k is the number of objects that
+  // it names (here two, x and y):
   //   "Move the contents of Box A to Box B." has 10 tokens;
   //   "Put the x and the y into Box A." has 3k + 4 tokens;
   //   "Remove the x and the y from Box A." has 3k + 4 tokens;
   //   "Move the x and the y from Box A to Box B." has 3k + 7 tokens.
-  // Only the version `default` uses the last form, and another object then remains in Box A. In
-  // this form, k is therefore at most most_items - 1, so the sentence is not longer than the
-  // sentence that puts most_items objects into a box.
-  // `named` is the maximum k of a put and of a removal. If the number of occupied boxes must not
-  // change, the box of a put must already contain an object, and a removal must leave one. `named`
-  // is then most_items - 1.
+  // The last form occurs only in the version `default`. It leaves at least one object in Box A, so
+  // its k is at most most_items - 1. The sentence then has at most 3 most_items + 4 tokens, as many
+  // as the longest sentence of the second form.
+  // `named` is the maximum k of the second and the third form. It is most_items - 1 if the number
+  // of occupied boxes must not change: Box A then contains an object before the second form, and
+  // still contains one after the third form. Otherwise, `named` is most_items.
   const int named = advanced && occupied == Occupied::exactly ? most_items - 1 : most_items;
   return clauses * clause + std::int64_t{operations} * std::max(10, 3 * named + 4);
 }

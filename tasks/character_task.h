@@ -63,7 +63,7 @@ class CharacterTask : public Task {
   /// The character with index `place` depends on the earlier characters with the indices `at`.
   struct Look {
     std::size_t place;
-    std::vector<std::size_t> at;  // indices in ascending order; may be empty
+    std::vector<std::size_t> at;  // indices of characters, in ascending order; may be empty
   };
   /// For each character of the answer, the characters that determine it (struct Look). `sample` is
   /// a text with a right answer, which begins at index `begin`.

@@ -109,10 +109,11 @@ class Recall final : public Task {
     return rows;
   }
 
-  /// The table of a prompt is followed by slots of two tokens. The answer has an entry for every
-  /// slot whose first token is a key: the index of this token, counted from 0, and the key's value.
-  /// This includes slots whose first token is a key only by chance, because the text does not
-  /// distinguish such slots.
+  /// The table of a prompt is followed by slots, which are pairs of tokens. The answer has an entry
+  /// for every slot whose first token is a key of the table. The entry contains the index of this
+  /// token in the prompt, counted from 0, and the value of the key. Some slots consist of random
+  /// tokens, so their first token may be a key by chance. The answer has entries for these slots
+  /// too, because the text does not show which slots are random.
   std::pair<std::string, std::string> as_text(const Sample& sample) const override {
     std::unordered_map<std::int32_t, std::int32_t> value_of;
     for (const std::int32_t output : sample.asked) {

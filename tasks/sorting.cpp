@@ -17,7 +17,8 @@ enum class Kind : std::size_t { sort, successor, count, fill };
 constexpr std::array<std::string_view, 4> kind_names{"sort", "successor", "count", "fill"};
 
 constexpr std::int64_t most_numbers = 1000;
-// maximum number of random inputs that are drawn to find one for the hint
+// The hint `successor` requires an input in which a number has a successor. Random inputs are drawn
+// until one has such a number, but no more than most_tries inputs.
 constexpr int most_tries = 1000;
 
 WordVocabulary make_vocabulary(std::int64_t largest) {

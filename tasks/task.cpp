@@ -22,7 +22,9 @@ Sample Task::sample_at(std::uint64_t, double) const {
 }
 
 Sample Task::sample_of(std::string_view) const {
-  fail("expected a task that can parse a given sample, for example the task \"reversal\"");
+  fail(
+      "expected a task that can parse the text of a sample, for example the task \"reversal\", got "
+      "a task that cannot parse texts");
 }
 
 std::pair<std::string, std::string> Task::as_text(const Sample& sample) const {

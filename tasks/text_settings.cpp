@@ -56,9 +56,9 @@ std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files()
 }
 
 std::vector<std::int32_t> TextSettings::end_of_document(const Vocabulary& vocabulary) const {
-  // If each byte is a token, the tokens of the text are the bytes of its file, so a document ends
-  // with the separator. Otherwise, if `ends` has a token, its first token replaces every separator
-  // when the text is encoded.
+  // If each byte is a token, the tokens of the text are the bytes of its file, in which documents
+  // end with the separator. If a tokenizer encodes the text, every separator becomes the first
+  // token of the list `ends` (option `end`), or its own tokens if the list is empty.
   if (of_bytes() || ends.empty()) return vocabulary.encode_part(separator);
   return {ends.front()};
 }

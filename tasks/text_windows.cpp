@@ -98,7 +98,8 @@ class Windows final : public TextSource {
   /// The start of the first document at or after `place`. If there is none, the start of the last
   /// document before `place`.
   std::uint64_t document_near(std::uint64_t place, const std::vector<std::int32_t>& end) const {
-    // Part of the file that was read at once, from token block_begin on.
+    // Consecutive tokens of the file, read with one call. The first of them has the index
+    // block_begin in the file.
     std::vector<std::int32_t> block;
     constexpr std::uint64_t most = 1 << 16;
     std::uint64_t block_begin = 0;

@@ -135,10 +135,11 @@ BOOST_AUTO_TEST_CASE(every_epilogue_agrees_with_the_reference_fused_or_not) {
   BOOST_TEST(run == 39u);
 }
 
-// The emulator's replacement for cuBLASLt adds products in groups, as tensor cores do. The products
-// are 2^24, 1, -2^24 (index 8) and 4 (index 16). On sm_80, a group has eight products. The first
-// group loses the 1 beside 2^24, so the sum is 4. On sm_90, a group has sixteen products, and the
-// sum, 5, is exact.
+// The emulator's replacement for cuBLASLt adds products in groups of consecutive products, as
+// tensor cores do. Here the products with the indices 0, 1, 8 and 16 are 2^24, 1, -2^24 and 4. All
+// others are 0. On sm_80, a group has eight products. The sum of the first group, 2^24 + 1, loses
+// the 1, so the result is 4. On sm_90, a group has sixteen products. The sum of the first group is
+// 1, so the result is 5, the exact sum.
 BOOST_AUTO_TEST_CASE(products_are_added_as_by_tensor_cores) {
   std::vector<double> row(24), column(24, 1);
   row[0] = 0x1p24;

@@ -75,8 +75,8 @@ DecoderConfig config(std::string_view mixers = "softmax:1x4,fal:1x4,chacal:1x4")
 }
 
 struct Trained {
-  // Loss, accuracy, gradient norm, number of tokens and number of pairs (token, token that it sees)
-  // of each report.
+  // Five numbers from each report: loss, accuracy, gradient norm, number of tokens, and number of
+  // (query, key) pairs that attention computes (StepReport::pairs).
   std::vector<double> numbers;
   std::vector<std::vector<double>> values;
   std::vector<std::int64_t> steps;
@@ -182,7 +182,8 @@ BOOST_AUTO_TEST_CASE(parts_are_repeated_together) {
 
 BOOST_AUTO_TEST_CASE(a_repeated_step_draws_new_random_numbers) {
   const BatchSource source = [](std::int64_t, std::int64_t part) {
-    // The random numbers depend only on the part, so the batch is the same in every step.
+    // The random numbers depend only on `part`, the index of a batch within its step. They do not
+    // depend on the step, so every step has the same batches.
     Rng rng(6, Purpose::data, 0, static_cast<std::uint32_t>(part));
     Batch batch{.features = {{8, 3}}, .values = {{8, 1}}};
     for (int i = 0; i < 24; ++i) batch.features.values.push_back(rng.normal());

@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_a_sample_of_the_task_is_refused) {
   refuses(1, "data --task reversal --text 'a b=b a' --mask", "reversal: expected letters");
   refuses(1, "data --task addition --text 1+1=3 --mask", "addition: character 1 of the answer");
   refuses(1, "data --task flip-flop --text w1r1 --mask",
-          "expected a task that can parse a given sample");
+          "expected a task that can parse the text of a sample");
   refuses(1, "data --task reversal --text '' --mask", "expected a prompt and its answer");
   refuses(2, "data --task reversal --task.length 5-2", "length");
   refuses(2, "data check answers.jsonl --out x", "--out: cannot be used with `check`");

@@ -45,7 +45,8 @@ BOOST_AUTO_TEST_CASE(a_sweep_scores_every_combination) {
   BOOST_TEST(report["rows"][3]["metric"] == "sequences");
   BOOST_TEST(report["rows"][3]["count"] == 5);
   BOOST_TEST(contains(contents(folder / "f.html"), "repeat 3"));
-  // Output head 1 of the model answers the hint instead of sorting.
+  // Output head 1 of the model does not predict the sorted numbers, but the hint: the successor of
+  // a number.
   const Json hint = json("eval a --samples 5 --head 1 --sweep length=6 --json");
   BOOST_TEST(hint["rows"][1]["count"] == 5);  // each of five samples has one number as its answer
 

@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(the_answer_is_the_next_number) {
     BOOST_REQUIRE(value(answer.rbegin(), answer.rend()) == value(digits.begin(), digits.end()) + 1);
     BOOST_REQUIRE(answer.back() != 0);
 
-    // The sample for output head 1 (the hint) has the same number as the sample for output head 0,
-    // because it is drawn with the same random numbers.
+    // The sample for output head 1 (the hint) is drawn with the same random numbers as the sample
+    // for output head 0. The number to be incremented is therefore the same in both samples.
     const Sample hint = draw(*task, index, 1);
     std::vector<std::int32_t> without;
     const auto with = std::span(hint.tokens).subspan(digits.size() + 1);

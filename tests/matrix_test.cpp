@@ -287,8 +287,9 @@ BOOST_AUTO_TEST_CASE(cells_that_do_not_learn_end_early_and_interrupted_cells_con
   BOOST_TEST(!read_cell(parity, more).has_value());
 }
 
-// In samples of the task `cycle`, nodes and separators alternate. The model learns this quickly, so
-// its runs are not stopped at half of their steps.
+// After half of its steps, a run is stopped if its loss is still near the loss of guessing
+// (is_hopeless()). This does not happen here: in samples of the task `cycle`, nodes and separators
+// alternate. The model learns this quickly, so its loss soon is below the loss of guessing.
 BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_shows_their_median_and_range) {
   const TemporaryFolder folder;
   RecipeOptions options = small_matrix(folder / "matrix", app::Scale::smoke);

@@ -352,7 +352,8 @@ BOOST_AUTO_TEST_CASE(unusable_texts_are_refused_when_they_are_needed) {
           "absent: cannot be read: No such file or directory");
   write_atomically(folder / "book", sentences(20));
   refuses(1, "train --task text --text book --set 8 --quiet --out r",
-          "--set: expected 0, because the task has a fixed list of 2 samples");
+          "--set: expected 0 (no random training set), because the task already has a fixed list "
+          "of 2 training samples; got 8");
   BOOST_TEST(!std::filesystem::exists(folder / "r"));
 }
 

@@ -169,7 +169,8 @@ BOOST_AUTO_TEST_CASE(splitting_a_long_text_changes_no_id) {
       at = next;
     }
     BOOST_TEST_CONTEXT(name) { BOOST_TEST(whole == joined); }
-    // Without special tokens, the text is so long that the encoder splits it.
+    // `plain` is the text without special tokens, because every '<' is replaced. The encoder splits
+    // `text` at its special tokens, but must split the long text `plain` at other places.
     std::string plain = text;
     for (std::size_t at = 0; (at = plain.find('<', at)) != std::string::npos;) plain[at] = ',';
     const auto pieces = encoder.encode(plain, {.around = false, .ranges = false});

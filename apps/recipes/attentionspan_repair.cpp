@@ -115,8 +115,9 @@ void explain(RecipeResult& result, const RecipeOptions& options, std::size_t see
           html::paragraph(more));
 }
 
-/// The names of a scored run in the table. The table row is named after the task, followed by
-/// `row`. The column names of this run end in `when`.
+/// Endings of the names under which the scores of a run appear in the table. The name of the row is
+/// the task's title followed by the member `row`, such as ", control". The names of the columns end
+/// in the member `when`, such as "before".
 struct ScoredRun {
   const char *row, *when;
 };

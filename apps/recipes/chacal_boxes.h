@@ -17,7 +17,8 @@ struct BoxesModel {
   int layers = 2;
   // In the paper's Table 2: parameters in millions, and training time relative to the first model.
   double size = 0, time = 0;
-  // In the paper's Table 2: loss and exact match on the default and on the advanced version.
+  // In the paper's Table 2: loss and exact match on the task's version `default` and on its version
+  // `advanced`.
   double default_loss = 0, default_exact = 0, advanced_loss = 0, advanced_exact = 0;
 
   double loss(bool advanced) const { return advanced ? advanced_loss : default_loss; }

@@ -118,7 +118,8 @@ Runs runs_of(const RecipeOptions& options, std::int64_t number) {
   changed.set("model.heads", with_heads(standard.text("model.heads"), heads), "--heads");
   changed.check();
   LONGHAND_CHECK(changed.text("model.heads") != standard.text("model.heads"),
-                 "chacal/table3: --heads: expected new heads, but the model already has the heads ",
+                 "chacal/table3: --heads: expected heads that differ from those of the model, got "
+                 "the model's own heads, ",
                  standard.text("model.heads"));
   const std::string of = first.empty() ? "-from-" + mark_of(from) : "";
   std::string name = "fine-tuned-" + heads + of;

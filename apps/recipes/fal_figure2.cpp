@@ -19,9 +19,9 @@ std::vector<GridRun> runs_of(const RecipeOptions& options) {
   return runs;
 }
 
-/// Measures every FAL head on one distribution of the task, which is a column of the table. Adds
-/// one row per head. Its value in each run is the share of tokens at which the head selects the
-/// token that the task requires.
+/// Measures every FAL head on one distribution of the task. The results are one column of the
+/// table, with one row per head. In each run, the measured value of a head is the share of tokens
+/// at which the head selects the token that the task requires.
 void add_shares(std::span<LoadedRun> runs, const Experiment::Column& column,
                 const RecipeOptions& options, RecipeResult& result) {
   std::vector<std::vector<FalShare>> shares;  // indexed as shares[run][head]

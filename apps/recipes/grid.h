@@ -103,10 +103,11 @@ struct MeanOverRuns {
 };
 MeanOverRuns mean_over(std::span<const double> values);
 
-/// A table row with the mean over runs and its interval. If the values are shares, such as the
-/// share of right answers, `of` is the number of cases in each run, such as answers. The interval
-/// is then clipped to [0, 1], and a single run has Wilson's interval. For values of other kinds,
-/// `of` is 0.
+/// A table row with the mean over runs and the interval of the mean (MeanOverRuns). There are two
+/// kinds of values:
+/// - shares, such as the share of right answers. `of` is the number of cases in each run, such as
+///   the number of answers. The interval is clipped to [0, 1]. A single run has Wilson's interval.
+/// - all other values. `of` is 0.
 Row row_of(const std::string& row, const std::string& column, std::span<const double> values,
            std::optional<double> paper, std::int64_t of = 0);
 /// Adds the row of row_of() to the result and returns the row. With several runs, also adds a row

@@ -144,8 +144,9 @@ std::string model_chart(const std::vector<std::pair<std::string, ScoredRuns>>& m
   for (const auto& [name, runs] : models) {
     if (runs[0].front().tally.at(metric).is_share) chart.y_high = 1;
     auto mean = sweep_series_over(name, runs, axes, metric);
-    // A model may have several series, one for each value of the second axis. The colours of the
-    // series then show this value, and the dashes show the model.
+    // If two options are swept, axes[0] is the x axis of the chart. A model then has one series for
+    // each value of the second option, axes[1]. The colours of the series show this value, and the
+    // dashes show the model.
     for (std::size_t s = 0; mean.size() > 1 && s < mean.size(); ++s) {
       mean[s].hue = s;
       mean[s].dashed = !chart.series.empty();

@@ -127,8 +127,8 @@ struct CellRun {
   double seconds = 0;              // seconds per token: the 10% quantile over steps
   std::vector<Score> scores = {};  // one score per test
 };
-/// The results of a finished cell, a mechanism on a task. They are stored in options.out, in a JSON
-/// file named after the cell.
+/// The results of a finished cell of the matrix. A cell is one mechanism trained on one task. The
+/// results are stored in options.out, in a JSON file named after the cell.
 struct CellResult {
   std::string commit, rate;
   std::int64_t parameters = 0;

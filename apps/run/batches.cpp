@@ -79,8 +79,10 @@ std::int64_t numbered_sequences(const tasks::Task& task, const BatchPlan& plan) 
 
 nn::BatchSource numbered_batches(std::shared_ptr<const tasks::Task> task, std::uint64_t seed,
                                  BatchPlan plan) {
-  LONGHAND_CHECK(plan.set == 0, "--set: expected 0, because the task has a fixed list of ",
-                 task->count(), " samples; got ", plan.set);
+  LONGHAND_CHECK(plan.set == 0,
+                 "--set: expected 0 (no random training set), because the task already has a fixed "
+                 "list of ",
+                 task->count(), " training samples; got ", plan.set);
   plan.sequences = numbered_sequences(*task, plan);
   return [task = std::move(task), seed, plan](std::int64_t step, std::int64_t place) {
     const std::int64_t first = ((step - 1) * plan.batches + place) * plan.sequences;

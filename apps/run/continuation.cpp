@@ -40,7 +40,8 @@ std::string_view Continuation::fresh(bool is_last) {
   std::size_t until = all.size();
   if (!is_last) {
     while (until > shown_ && until + 4 > all.size() && !is_whole(until)) --until;
-    // Number of bytes at the end of the text that may be the beginning of one of ends_.texts.
+    // Number of bytes at the end of the text that may be the beginning of a text that ends the
+    // generation (ends_.texts).
     std::size_t held = 0;
     for (const std::string& end : ends_.texts) {
       for (std::size_t n = std::min(end.size(), until - shown_); n > held; --n) {

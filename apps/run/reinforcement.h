@@ -14,7 +14,7 @@
 namespace longhand::app {
 
 struct ReinforcementSetting {
-  std::int64_t heads = 1;  // number of reinforced heads: those that are ranked first
+  std::int64_t heads = 1;  // number of reinforced heads, which have the highest HeadScore::score()
   double amount = 1;       // number that is added to weights on reference tokens
   double threshold = 0;    // only weights above this threshold are increased
 };

@@ -110,7 +110,7 @@ class TranscriptWriter {
   FileDescriptor file_;
   std::int64_t every_ = 0, lines_ = 0;
   bool failed_ = false;                // true if a line could not be written
-  std::optional<std::int64_t> state_;  // step of the last state line
+  std::optional<std::int64_t> state_;  // step of the last line with hashes of the run's state
   std::string hash_;
 };
 

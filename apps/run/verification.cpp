@@ -274,7 +274,8 @@ class Verification {
     }
   }
 
-  /// Computes the steps of a stretch again and compares each with its line of the transcript.
+  /// Computes consecutive steps again, from stretch.first to stretch.second, and compares each step
+  /// with its line of the transcript.
   void recompute(const Stretch& stretch) const {
     const Json& header = header_of(stretch.first);
     try {

@@ -89,7 +89,7 @@ Case without_values(Case c);
 /// nine tenths of c_i - c_j. Many keys then have a weight well above 0, and a small relative error
 /// of c changes all these weights.
 Case balanced(Rng& rng);
-/// Two cases like those of balanced(), but without the values v.
+/// Two cases from balanced() with different random numbers, both without the values v.
 std::vector<Case> balanced_weights(Rng& rng);
 /// Changes a case with one long sequence so that it reveals kernels that add wrong terms to the
 /// gradient of a forget gate. This gradient is a sum of gradients dS of scores. A gate affects only

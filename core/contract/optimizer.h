@@ -52,7 +52,7 @@ struct Adam {
   static constexpr std::string_view name = "adam";
   std::vector<Tensor> parameters, gradients, m, v;
   std::vector<double> decay;  // weight decay of each parameter
-  Tensor now;                 // [3], from adam_now(): the numbers that depend on the step
+  Tensor now;                 // the three numbers of adam_now(), which depend on the step
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool decoupled = true;
   Tensor factor = {};  // [1], multiplies all gradients; empty means 1

@@ -27,7 +27,7 @@ struct Steps {
   }
 };
 
-/// The steps of a tensor of this shape in row-major order.
+/// The steps (strides, in elements) of a tensor of this shape that is stored in row-major order.
 Steps row_major(const Shape& shape);
 /// The steps (strides) of a tensor of shape x that is broadcast to shape y. An axis that x lacks,
 /// or whose extent in x is 1, has the step 0.

@@ -15,8 +15,9 @@ namespace longhand::cpu::LONGHAND_ISA {
 struct SplitLanes {
   Vec high, low;
 };
-/// Rounds to bf16, ties to even. The conversion instruction of processors with bf16 products treats
-/// subnormals as 0, as these products do.
+/// Rounds to bf16, ties to even. Processors that multiply bf16 numbers in hardware also have an
+/// instruction for this conversion. Only on these processors, subnormals are treated as 0, both by
+/// the conversion and by the products.
 [[gnu::always_inline]] inline HalfLanes to_halves(Vec x) {
 #if defined(LONGHAND_HAS_BF16_PAIRS)
   return reinterpret_cast<HalfLanes>(_mm512_cvtneps_pbh(x.v));

@@ -33,8 +33,9 @@ constexpr int candidate_floats = most_candidates * attention_threads;
 struct EntmaxQuery : Query<Entmax> {
   // A lower bound of the threshold at which the weights of the keys processed so far sum to 1.
   float threshold = -std::numeric_limits<float>::max();
-  // For this threshold. roots: the sum of the square roots of the weights; squares: the sum of the
-  // weights; number: number of keys with a positive weight.
+  // Sums over the weights that keys have at this threshold. roots: the sum of the square roots of
+  // the weights. squares: the sum of the weights, which are the squares of these roots. number: the
+  // number of positive weights.
   float roots = 0, squares = 0, number = 0;
   // This lane's list of candidates, in shared memory: the halves of scores that may exceed the
   // threshold. Entry n of the list is candidates[n * attention_threads].

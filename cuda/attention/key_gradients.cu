@@ -341,8 +341,9 @@ struct KeyBlock {
 
   __device__ __forceinline__ void finish(const float (&dk)[1][n][4], const float (&dv)[1][n][4],
                                          const Shifts& shifts) const {
-    // The results overwrite k and v in shared memory. If no query sees these keys, the block has
-    // not passed a barrier yet, and other threads may still copy keys and values there.
+    // The results overwrite k and v in shared memory. If no query sees these keys, last_head is
+    // first_head, and run() has skipped its loop over heads, which contains the barriers. Other
+    // threads may then still copy keys and values into k and v.
     if (first_head == last_head) __syncthreads();
     if (!busy) return;
     if (shifted && first_head == last_head) {

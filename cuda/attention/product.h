@@ -215,7 +215,8 @@ struct Bf16Product {
   }
 };
 
-/// The products dots and mix for a left operand of a single band (16 rows).
+/// The functions dots() and mix() of the type Product (such as Bf16Product), for a left operand
+/// that has a single band of 16 rows.
 template <class Product, int width, int n>
 __device__ __forceinline__ void dots(float (&c)[n][4], const typename Product::Element* a,
                                      const typename Product::Element* b) {

@@ -96,8 +96,8 @@ void add_up(Stream& stream, const float* parts, std::int64_t outer, std::int64_t
 void add_slices(CudaBackend& backend, const float* parts, int slices, const Target& result);
 
 /// Returns the dot product x . (y + residue) of each row and head, [rows, heads]. Entries of x are
-/// first rounded as the products of the math mode round them. `residue`, the rounding error of y,
-/// may be empty.
+/// first rounded to the precision in which the math mode multiplies matrices, such as bf16.
+/// `residue`, the rounding error of y, may be empty.
 Tensor row_dots(CudaBackend& backend, Math math, const Heads& x, const Heads& y,
                 const Heads& residue = {});
 

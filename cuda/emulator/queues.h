@@ -25,9 +25,10 @@ class Queue {
 
   /// Does the work now, or later if work is deferred.
   void add(std::function<void()> work);
-  /// Like add(), for work of the memory allocator. While work is deferred, this call only enqueues,
-  /// so no kernel can fail during the call. After a kernel has failed, the work of the allocator is
-  /// still done, because the allocator later checks its results.
+  /// Adds work of the memory allocator. It differs from add() in two ways. While work is deferred,
+  /// add() sometimes does enqueued work, in which a kernel may fail; append() only enqueues. When a
+  /// kernel fails, enqueued work from add() is dropped; enqueued work from append() is still done,
+  /// because the allocator later checks the results of this work.
   void append(std::function<void()> work);
   /// Work that is added to this queue from now on waits until the event has occurred. Does nothing
   /// if the event has already occurred or was never recorded.

@@ -275,8 +275,8 @@ struct Watch {
     if (!slot->of_statics->has(at)) return nullptr;  // the thread's own memory
     return plane_of_static(at - slot->statics, bytes);
   }
-  /// The records of accesses (Plane) to the static variable at this offset, or nullptr if there is
-  /// no such variable.
+  /// The records of accesses (Plane) to the static variable at offset `at` from thread_begin(),
+  /// where the thread_local variables begin. Returns nullptr if there is no such variable.
   Plane* plane_of_static(std::uintptr_t at, std::size_t bytes) {
     const auto& all = symbols.variables;
     const auto after = std::ranges::upper_bound(all, at, {}, &Symbol::begin);

@@ -14,9 +14,10 @@ namespace {
 /// exceed the head's width.
 void check_share(std::string_view source, std::int64_t width, double share) {
   const auto dims = static_cast<std::int64_t>(share * static_cast<double>(width));
-  LONGHAND_CHECK(dims + dims % 2 <= width, source, ": expected at most ", width,
-                 " rotated entries (the width of a head) after rounding up to an even number, got ",
-                 dims, " before rounding");
+  LONGHAND_CHECK(dims + dims % 2 <= width, source,
+                 ": expected a number of rotated entries that, rounded up to an even number, is at "
+                 "most the width of a head, ",
+                 width, "; got ", dims, " rotated entries");
 }
 
 DecoderConfig config_from(const Fields& fields) {

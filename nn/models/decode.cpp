@@ -36,8 +36,8 @@ using Sequences = std::span<const std::vector<std::int32_t>>;
 /// Checks the arguments of generate() and returns the maximum number of new tokens of each prompt.
 std::vector<std::int64_t> checked_limits(Sequences prompts, const GenerateOptions& options) {
   LONGHAND_CHECK(options.most_each.empty() || options.most_each.size() == prompts.size(),
-                 "decoding: expected a maximum number of new tokens for each of the ",
-                 prompts.size(), " prompts, got ", options.most_each.size(), " maximum numbers");
+                 "decoding: expected a list with one limit on the new tokens for each of the ",
+                 prompts.size(), " prompts, got a list of ", options.most_each.size(), " limits");
   LONGHAND_CHECK(options.context == 0 || options.context >= options.kept + 2,
                  "decoding: expected a context of at least ", options.kept + 2, " tokens, got ",
                  options.context);

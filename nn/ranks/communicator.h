@@ -36,8 +36,9 @@ class Communicator {
   int rank() const { return transport_ ? transport_->rank() : 0; }
   int size() const { return transport_ ? transport_->size() : 1; }
 
-  /// Returns the arguments `mine` of all ranks, in the order of ranks. All ranks must pass the same
-  /// number of bytes or of doubles. Texts may have different lengths.
+  /// Returns the arguments `mine` of all ranks, in the order of ranks. The three overloads gather
+  /// bytes, doubles or texts. All ranks must pass the same number of bytes, or the same number of
+  /// doubles. Only texts may have different lengths.
   std::vector<std::byte> gather(std::span<const std::byte> mine);
   std::vector<double> gather(std::span<const double> mine);
   std::vector<std::string> gather(std::string_view mine);
@@ -59,8 +60,9 @@ class Communicator {
   /// Returns the number of sums started so far, including this one. If there is only one rank,
   /// starts nothing and returns 0.
   std::uint64_t begin_sum(const Tensor& x, std::vector<std::size_t> shares = {});
-  /// Index of the piece of a sum that a rank receives from begin_sum() with `shares`. It is the
-  /// rank's number with its bits in reverse order.
+  /// If begin_sum() divides a sum among the ranks (its argument `shares`), each rank receives one
+  /// piece. Returns the index of the piece that rank number `rank` receives: the number `rank` with
+  /// its bits in reverse order.
   int share_of(int rank) const;
   /// Number of started sums that are already finished.
   std::uint64_t sums_done() const;

@@ -350,8 +350,8 @@ Encoder::Part Encoder::next_part(std::string_view word, std::size_t begin, std::
   }
 }
 
-/// Describes the part [begin, end) of the word. symbols_ contains the tokens of the part, and maybe
-/// further tokens that begin at `end` or later.
+/// Describes the part [begin, end) of the word. Precondition: symbols_ contains the tokens of the
+/// word from `begin` on, at least up to `end`. Tokens that begin at `end` or later are ignored.
 Encoder::Part Encoder::merged_part(std::string_view word, std::size_t begin,
                                    std::size_t end) const {
   Part part{begin, end, end, begin};

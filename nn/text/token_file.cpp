@@ -39,7 +39,9 @@ struct Header {
   std::uint32_t lossy = 0;
   std::uint32_t ids_sum = 0;     // CRC-32C of the ids
   std::uint32_t header_sum = 0;  // CRC-32C of all header bytes before this member
-  std::uint32_t documents = 0;   // Key::documents_sum(); 0 if the whole text is one document
+  // Checksum of the separator and of the end tokens of documents (Key::documents_sum()). It is 0 if
+  // the whole text is one document.
+  std::uint32_t documents = 0;
   std::array<char, 4> unused = {};
 };
 static_assert(sizeof(Header) == 64);

@@ -38,7 +38,8 @@ class GradientTree {
   void take(std::size_t parameter);
 
   const Parameters& parameters_;
-  std::int64_t left_;  // number of parts that are not finished, including the current part
+  // Number of parts of the step that are not finished, including the current part.
+  std::int64_t left_;
   Summed summed_;
   std::vector<Tree<Tensor, Add>> trees_;  // one per parameter
   std::vector<bool> taken_;   // parameters whose gradient of the current part was already added

@@ -8,7 +8,8 @@
 
 namespace longhand::nn {
 
-/// Thrown before an operation is executed, to abandon the current work.
+/// Exception that abandons the current work. An Interruptible throws it before the backend executes
+/// an operation.
 struct Interrupted {};
 
 /// While an Interruptible exists, the backend calls `asked` before each operation. If `asked`

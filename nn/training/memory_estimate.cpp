@@ -126,7 +126,7 @@ MemoryEstimate estimate_training(const std::function<std::unique_ptr<Model>(Back
   const double lasting = live();
   need.moments = lasting - need.parameters;
 
-  double set = 0;  // bytes of one gradient of every parameter
+  double set = 0;  // bytes of a set of gradients, which has one gradient per parameter
   Peaks peaks = peaks_of(*model, *optimizer, batch, set);
   if (times > 1) {
     double again = 0;

@@ -123,8 +123,8 @@ class Optimizer {
   /// The rank that stores the state of each parameter; 0 for frozen parameters.
   std::vector<int> owners() const;
 
-  /// Makes this rank store the whole state even if ranks share it, so that the state can be loaded
-  /// from a file.
+  /// Makes this rank store the whole state, such as Adam's moments of all parameters, so that the
+  /// state can be loaded from a file. Without this call, each rank may store only a part of it.
   void hold_all();
   void hold_own();  // undoes hold_all(): removes the state of other ranks' parameters
   bool holds_all() const;

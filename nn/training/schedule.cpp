@@ -36,8 +36,10 @@ double Schedule::at(std::int64_t step) const {
     LONGHAND_CHECK(std::isfinite(rate) && rate >= 0, "schedule: ", name_of(curve),
                    ": expected rates of at least 0, got ", rate);
   }
-  // OneCycleLR reaches its peak in the last step of the warm-up. With Place::start, the other
-  // curves reach it one step later.
+  // If `published` is true, the rate reaches its peak in the last step of the warm-up, as in
+  // PyTorch's OneCycleLR. Otherwise, the curve reaches its peak at the end of this step. With
+  // Place::start, a step has the rate at its start, so the next step is the first with the peak
+  // rate.
   const std::int64_t rise = published ? warm_up - 1 : warm_up;
   const std::int64_t point = place == Place::start ? step - 1 : step;
   if (published ? point <= rise : point < rise) {

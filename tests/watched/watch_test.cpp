@@ -134,8 +134,9 @@ __global__ void crooked_word(int* y, int by) {
 
 enum class Copying { properly, no_barrier, early_store, late_store };
 
-/// Each of 64 threads copies 16 bytes into a tile. Then other threads read the tile, and each
-/// thread stores into it.
+/// Each of 64 threads copies 16 bytes into a tile. Then it reads an entry that another thread
+/// copied, and stores this entry over the first entry of its own 16 bytes. Unless `how` is
+/// Copying::properly, a barrier before the read or before the store is missing.
 __global__ void copy_in(int* y, Copying how) {
   int* const tile = shared_memory<int>();
   const int thread = static_cast<int>(threadIdx.x);

@@ -12,8 +12,9 @@ struct GradientSpace {
   // The keys and values of the range, packed as operands of matrix products. keys_left and
   // values_left: left operands of the products that compute the scores and dP. These products sum
   // over the columns of a head. keys_right: the keys in blocks of 64, an operand of the product
-  // that computes dq. This product sums over keys. For ChaCAL and DeltaFormer, values_left contains
-  // the vectors that are multiplied by P instead of v (forward_rows.h).
+  // that computes dq. This product sums over keys. ChaCAL and DeltaFormer multiply P not
+  // by v but by other vectors (the solved values of forward_rows.h). values_left contains these
+  // vectors.
   float *keys_left, *keys_right, *values_left;
   // key_sums, value_sums: dk and dv of the range, summed over the queries so far. For ChaCAL and
   // DeltaFormer, value_sums belongs to one query head, and all_value_sums is dv summed over all
@@ -42,9 +43,10 @@ struct GradientSpace {
   float *scale, *times, *logs, *sums, *row_sums;
   float *tau, *shifts;  // for each query: the factor tau and the shift c of its scores (scores.h)
   float* turned_means;  // entmax only: the saved root means, transposed and packed
-  // TRA only. bounds: one number per query, which shows when earlier keys can be skipped
-  // (Tra::bound). longest_key, least_shift: the largest norm and the smallest shift of a key, from
-  // which `bounds` is computed.
+  // TRA only. bounds: one number per query. If it is low enough, the weights of all earlier keys
+  // are 0 and these keys are skipped (Tra::bound). `bounds` is computed from longest_key and
+  // least_shift. longest_key: the largest norm of a key vector. least_shift: the smallest number
+  // that Scores::decay contains for a key.
   float *bounds, *longest_key, *least_shift;
   // One number per query. pulls: for TRA, the query's bias TraRule::count_bias times log2(e).
   // log_sums: for TRA, the logarithm of the softmax denominator. walked: for stick-breaking and

@@ -427,10 +427,12 @@ void restore_memories(const DeltaGradients<T>& head, BackwardSpace& s) {
   }
 }
 
-/// Computes the gradients that come through the memory of the delta rule after a chunk. On entry,
-/// s.d is the gradient of this memory. Sets the gradients of the keys and of what the tokens write.
-/// Finally, multiplies s.d by c.decay. This gives a part of the gradient of `held`, the memory
-/// before the chunk, because the memory after the chunk contains c.decay * held.
+/// A chunk of tokens changes the memory of the delta rule, and later chunks read the changed
+/// memory. Computes the gradients that the chunk receives through this changed memory. On entry,
+/// s.d is the gradient of the changed memory. Sets the gradients of the chunk's keys and of the
+/// vectors that its tokens write into the memory. Finally, multiplies s.d by c.decay. This gives a
+/// part of the gradient of `held`, the memory before the chunk, because the changed memory contains
+/// c.decay * held.
 template <class T>
 void through_next_state(const DeltaGradients<T>& head, const Matrix& held, BackwardSpace& s) {
   const DeltaInput<T>& in = head.in;

@@ -74,13 +74,15 @@ template <int N>
   }
 }
 
-/// Transposes a part of a panel with W rows: `steps` units of each of `Rows` rows. Both numbers are
-/// at most `lanes`. Unit u of row i is stored in out[u W + i]. Rows and elements that the operand
-/// does not have (beyond rows_left and k_left) become 0.
+/// Transposes a part of a panel with W rows. The part has `Rows` rows. Unit u of its row i is
+/// stored in out[u W + i]. Rows and units per row are at most `lanes`. There are two cases:
+/// - Whole is true: the operand has all of these rows, and `lanes` units are transposed in each of
+///   them. The arguments rows_left, k_left and `steps` are not used.
+/// - Whole is false: `steps` units are transposed in each row. The operand may have fewer rows
+///   (rows_left) and fewer elements per row (k_left). Whatever it lacks becomes 0.
 ///
-/// Whole is true if the operand has all Rows rows and `lanes` units of each. rows_left, k_left and
-/// `steps` are then not used. If also W < lanes, unit u of the Rows rows is stored as a full
-/// vector. The surplus entries are overwritten when unit u + 1 is stored.
+/// A panel with W < lanes is narrower than a vector. If Whole is true, full vectors are stored
+/// nevertheless. The entries of a vector beyond the panel are overwritten by the next vector.
 template <class Units, int W, int Rows, bool Whole, class T>
 [[gnu::always_inline]] inline void turn(const T* source, std::int64_t ld, std::int64_t rows_left,
                                         std::int64_t k_left, int steps, float* out) {
