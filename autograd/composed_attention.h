@@ -45,8 +45,9 @@ Var composed_deltaformer(const DeltaFormerVars& inputs);
 /// t, with the vector w_t and the strength beta_t, applies the matrix H_t = I - beta_t w_t w_t^T.
 /// The score of key j for query i is therefore
 ///   q_i . H_i ... H_(j+1) k_j / sqrt(width);
-/// q, k, v and w have the same number of heads. beta is [rows of k, heads] and has the master type.
-/// If there are fewer queries than keys, the queries are the last tokens of the sequence.
+/// q, k, v and w have the same number of heads. beta is [rows of k, heads]. Its type is f64 if q is
+/// f64, otherwise f32. If there are fewer queries than keys, the queries are the last tokens of the
+/// sequence.
 struct PathVars {
   HeadVars q, k, v, w;
   Var beta;

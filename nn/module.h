@@ -125,8 +125,9 @@ class Parameters {
   /// Adds a parameter. Its initial values depend only on the seed, the name, the shape and
   /// `initial`. They do not depend on the model's other options, on the backend or on the number of
   /// threads. A parameter that had another name in version 0.1 is initialized as if it still had
-  /// that name (nn/released_names.h). With `learns_beside_bf16`, a matrix has type() and can be
-  /// trained even if the model's other matrices are bf16.
+  /// that name (nn/released_names.h). By default, a matrix has the type Storage::matrices, and it
+  /// cannot be trained if this type is bf16. With `learns_beside_bf16`, the matrix has the type
+  /// type() instead and can be trained.
   Parameter add(const std::string& name, const Shape& shape, Initial initial, bool decays,
                 bool learns_beside_bf16 = false);
 

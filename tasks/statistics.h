@@ -64,9 +64,11 @@ struct PowerLaw {
   std::optional<double> straight = {};
 
   double at(double n) const;  // the error that the law predicts at size n
-  /// The 95% prediction interval of one further error at size n. The bounds of its logarithm are
+  /// With probability 95%, the error of a new measurement at size n is in this interval. The bounds
+  /// of the logarithm of the error are
   ///   ln at(n) +- t deviation sqrt(1 + 1 / points + (ln n - centre)^2 / spread),
-  /// where t = student_quantile(0.05, points - 2).
+  /// where points, deviation, centre and spread are members of this class, and t is
+  /// student_quantile(0.05, points - 2).
   Interval next(double n) const;
   // True if the 95% interval of the exponent b in e = a n^-b is above 0, which means that the error
   // falls with the size.

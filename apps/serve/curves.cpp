@@ -62,8 +62,8 @@ bool numbers_of(std::string_view line, std::int64_t& step,
 }
 
 /// Calls `take` for each complete line of a file, beginning at `place`. Ends when `take` returns
-/// false or the time is up. A line longer than a chunk is skipped. `place` is moved to the end of
-/// the last processed line. Returns true at the end of the file.
+/// false or the clock reaches `until`. A line of more than `chunk` bytes is skipped. `place` is
+/// moved to the end of the last processed line. Returns true at the end of the file.
 bool each_line(const FileDescriptor& file, Curves::Place& place, Curves::Time until,
                const std::function<bool(std::string_view, std::uint64_t)>& take) {
   const auto buffer = std::make_unique_for_overwrite<char[]>(chunk);

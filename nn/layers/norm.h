@@ -37,20 +37,20 @@ class RmsNorm {
   bool plus_one = false;
 };
 
-/// Normalizes each column of x, [..., channels], and multiplies it by the gain `weight`, initially
-/// 1, and adds `bias`, initially 0 (batch_norm in autograd/norm.h). In images, [images, height,
-/// width, channels], every pixel is a row.
+/// Normalizes each channel of x, [..., channels], and multiplies it by the gain `weight`, initially
+/// 1, and adds `bias`, initially 0 (batch_norm in autograd/norm.h). x has one row of channels for
+/// each token, or for each pixel of images [images, height, width, channels].
 ///
 /// In training, the mean and the biased variance are those of the batch, which must have at least
-/// two rows. Each batch changes the running moments:
+/// two rows. Each batch changes the running moments (running_mean and running_variance):
 ///   running = running + momentum (moment of the batch - running)
-/// with the unbiased variance. In evaluation, the running moments are used. The layer is in
-/// training while a Noise::Drawing exists (nn/noise.h).
+/// with the unbiased variance. In evaluation, the running moments are used instead. The layer is in
+/// training if Noise::training() returns true (nn/noise.h).
 ///
 /// Do not use this layer in activations that are recomputed in the backward pass
-/// (autograd/recompute.h): the running moments would count the batch twice. Padding tokens would
-/// count as rows. Batches are padded only if the model's training steps can be recorded and
-/// replayed, so a model that applies this layer to tokens must return false from Model::repeats().
+/// (autograd/recompute.h), because the running moments would count the batch twice. A model that
+/// applies this layer to tokens must return false from Model::repeats(). Otherwise, batches may be
+/// padded, and the layer would count the padding tokens as rows.
 class BatchNorm {
  public:
   BatchNorm() = default;

@@ -160,9 +160,10 @@ class Mixer {
   /// Rotates the mixer's own columns of the projection by the tokens' positions, in place. This
   /// function is called for all mixers of a layer before any of them computes its output.
   virtual Var turn(Var projection, const Input&, RopeTables&) const { return projection; }
-  /// Writes the mixer's columns of the output. In decoding, also writes the data of the new tokens
-  /// to the cache. The returned function is the backward pass, which writes the mixer's columns of
-  /// the projection's gradient. The function is empty if no gradient is required.
+  /// Computes the mixer's columns of the layer's output from its columns of pass.projection, such
+  /// as queries, keys and values. In decoding, also writes the data of the new tokens to the cache.
+  /// The returned function is the backward pass, which writes the gradient of the mixer's columns
+  /// of pass.projection. The function is empty if no gradient is required.
   virtual HeadsBackward forward(const MixerPass& pass) const = 0;
 
   /// The mixer's own parameters. If one of them requires a gradient, the layer runs the backward

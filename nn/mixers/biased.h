@@ -47,7 +47,8 @@ class BiasedHeads final : public AttentionHeads {
   double operations_of_pair() const override;
 
  private:
-  /// The scores of the additional heads of ScoreBias::heads. In decoding, the keys of earlier
+  /// Only for ScoreBias::heads, where each biased head has a second head whose attention weights
+  /// are the bias. Returns the scores of these second heads. In decoding, the keys of earlier
   /// tokens are read from the cache.
   ScoreVars further_scores(const MixerPass& pass) const;
 

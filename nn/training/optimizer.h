@@ -162,7 +162,8 @@ class Optimizer {
   /// that recorded steps can be replayed with other values. The default implementation returns only
   /// the learning rate.
   virtual std::vector<double> now(double rate, std::int64_t step) const;
-  /// The constants of the formula, for numbers().
+  /// The constants of the optimizer's formula by name, such as Adam's beta1. numbers() returns them
+  /// together with the numbers that change from step to step.
   virtual Numbers constants() const { return {}; }
   /// Computes the new values of the parameters and of their state.
   virtual void apply(const Update& update) const = 0;

@@ -23,8 +23,8 @@ struct StepReport {
   double gradient_norm = 0;  // global norm of the gradients before clipping
   std::int64_t tokens = 0;   // number of tokens (or rows of features) on all ranks
   double pairs = 0;          // number of pairs (token, token that it sees), on all ranks
-  // Seconds that the step took, and seconds in which it waited for data. Both are means over the
-  // steps whose results were read together (UnreadSteps).
+  // UnreadSteps reads the results of several steps at once. `seconds` is the mean duration of these
+  // steps, and `waited` is the mean time for which they waited for data, in seconds.
   double seconds = 0;
   double waited = 0;
   MemoryUse memory = {};

@@ -65,9 +65,10 @@ Backward backward_of(const Op& op) {
           .dscores = op.dscores};
 }
 
-/// The kernels of a forward pass. For ChaCAL and DeltaFormer, whose outputs depend on the outputs
-/// of earlier rows, `solving` computes the outputs. `plain` then computes only the heads of ChaCAL
-/// with gamma = 0. For other mechanisms, `solving` is null.
+/// The kernels of a forward pass. `solving` is for ChaCAL and DeltaFormer, in which the output of a
+/// row depends on the outputs of earlier rows. For all other mechanisms, `solving` is null and
+/// `plain` computes the outputs. `plain` also computes the heads of ChaCAL whose parameter gamma is
+/// 0, because they are softmax attention.
 template <class T>
 struct ForwardKernels {
   const AttentionKernels<T>& plain;

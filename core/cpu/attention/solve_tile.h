@@ -13,9 +13,10 @@ namespace longhand::cpu::LONGHAND_ISA::attention {
 struct SolveTile {
   const float* p;     // p[j * panel + i]: unnormalized weight of key j for row i
   const float* sums;  // softmax denominator of each row
-  // solved: initially v of each row. It is replaced by what later rows read,
-  // (1 - gamma) v + gamma y for ChaCAL and y for DeltaFormer. outputs: for each row, the sum over
-  // earlier keys of the weight times the vector in `solved`.
+  // solved: at first, the value v of each row. Once the output y of a row is known, v is replaced
+  // by the vector u that later rows read at this key. u is (1 - gamma) v + gamma y for ChaCAL, with
+  // its parameter gamma, and y for DeltaFormer. outputs: for each row, the sum over earlier keys of
+  // the weight times u.
   float *outputs, *solved;
   std::int64_t stride, width, row;  // row: index of the tile's first query in the segment
 };

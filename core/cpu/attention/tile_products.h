@@ -396,8 +396,9 @@ void clear_query_sums(float* sums, std::int64_t queries, std::int64_t width) {
   }
 }
 
-/// Transposes sums over keys, which tile products store as [column][query], into `space`. Returns
-/// the transposed sums, with one row per query.
+/// For each query i, tile products add up one vector per key j, such as P_ij v_j. Entry c of the
+/// sum of query i is stored at sums[c * panel + i]. This function transposes the sums into `space`
+/// and returns them with one row per query.
 template <TiledProduct Product>
 HeadRows<const float> query_rows(const float* sums, std::int64_t queries, std::int64_t width,
                                  float* space) {

@@ -48,9 +48,11 @@ struct Epilogue {
   GemmOperand residual = {}, at = {};
 };
 
-/// A batch of matrix products with an epilogue. op(a), which is a or its transpose, is m x k, op(b)
-/// is k x n, and c is m x n. With beta = 0, c is not read. c must not overlap a or b, but may be
-/// the same matrix as `residual` or `at` of the epilogue.
+/// A batch of matrix products op(a) op(b), followed by the operations of `epilogue`, whose result
+/// is stored in c. op(a), which is a or its transpose, is m x k, op(b) is k x n, and c is m x n.
+/// The old values of c are multiplied by the factor `beta` and added. If `beta` is 0, they are not
+/// read. c must not overlap a or b, but may be one of the inputs Epilogue::residual and
+/// Epilogue::at.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmOperand a, b;

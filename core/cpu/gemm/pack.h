@@ -9,13 +9,16 @@
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// PlainUnits, RoundedUnits and PairedUnits convert elements of an operand to units. A unit is one
-/// float, or two bf16 values that are adjacent along k (see kernels.h). Each class has two
-/// functions, which return a vector of units:
-///   along(from, n)          units of one row, from its next n elements along k;
-///   across(from, next, n)   one unit of each of n rows, at the same index of k.
-/// If n is too small to fill the vector, the remaining units are 0. `from` points to the first
-/// element. If per_unit is 2, `next` points to the elements of the n rows at the next index of k,
-/// or is null if there is no next index.
+/// float, or two bf16 values that are adjacent along k (kernels.h). `per_unit` is the number of
+/// values in a unit. Each class has two functions, which return a vector of units. If n is too
+/// small to fill the vector, the remaining units are 0.
+///
+/// along(from, n) returns units of one row. `from` points to n elements of the row that are
+/// adjacent along k.
+///
+/// across(from, next, n) returns one unit of each of n rows. `from` points to the elements of the
+/// rows at one index of k. If per_unit is 2, `next` points to their elements at the next index of
+/// k, or is null if there is no next index.
 struct PlainUnits {
   static constexpr int per_unit = 1;
   template <class T>
