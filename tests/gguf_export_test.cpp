@@ -125,13 +125,14 @@ struct Fixture {
     export_gguf(model, longhand.path(name), contents);
     return GgufFile::open(longhand.path(name));
   }
-  /// Exports a model of this family with 400 tokens and this tokenizer. Returns the tokenizer that
-  /// is read from the exported file.
-  Tokenizer read_back(const Tokenizer& tokenizer, const std::string& family) const {
+  /// Exports a model of this family and this tokenizer, and returns the tokenizer that
+  /// is read from the exported file. `vocabulary` is the number of tokens of the model.
+  Tokenizer read_back(const Tokenizer& tokenizer, const std::string& family,
+                      std::int64_t vocabulary = 400) const {
     const auto backend = make_reference_backend();
     for (auto& [name, config] : models()) {
       if (name != family) continue;
-      config.vocabulary = 400;
+      config.vocabulary = vocabulary;
       const Decoder model(*backend, config, 1);
       const GgufFile file = exported(model, "tokens.gguf",
                                      {.type = written_gguf_type("f32"), .tokenizer = &tokenizer});
@@ -300,6 +301,8 @@ BOOST_AUTO_TEST_CASE(tokenizers_are_read_back_and_encode_the_same_tokens) {
     const Tokenizer again = read_back(tokenizer, "llama");
     BOOST_TEST(again.size() == 400u);
     same(tokenizer, again);
+    BOOST_TEST(contains(refusal([&] { read_back(tokenizer, "llama", 259); }),
+                        "expected merges of tokens below 259"));
   }
   // A GGUF file with Gemma's tokenizer contains no merges. They are derived from the tokens.
   GgufText gemma;

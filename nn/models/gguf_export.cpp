@@ -240,6 +240,9 @@ void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t 
   } else {
     std::vector<std::string> merges;
     for (const MergeTable::Pair& pair : parts.merges.sorted()) {
+      const TokenId highest = std::max({pair.left, pair.right, pair.merge.whole});
+      LONGHAND_CHECK(below(highest), "export: GGUF: tokenizer: expected merges of tokens below ",
+                     size, ", the vocabulary of the model, got a merge with token ", highest);
       merges.push_back(text(byte_map.text(parts.tokens.bytes(pair.left)), ' ',
                             byte_map.text(parts.tokens.bytes(pair.right))));
     }
