@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(models_without_a_hugging_face_format_are_not_exported) {
           "gpt_neox: expected a score scale of 1/sqrt(width)");
   refuses([](auto& c) { c.activation = Activation::tanh; }, "activation tanh has no name");
   refuses([](auto& c) { c.mixers = parse_layers("softmax:2", c.width = 6); },
-          "expected at most 3 rotated entries (the width of a head) after rounding up");
+          "rounded up to an even number, is at most the width of a head, 3; got 3 rotated entries");
   const auto gpt2 = [&](auto change, const std::string& message) {
     refuses(
         [&](auto& c) {
