@@ -46,8 +46,8 @@ async function main() {
   for (const name of names) repeat(name, name === "plain" ? plain : fused, name === "plain" ? "longhand_plain.wasm" : "longhand.wasm");
 
   fused({do: "open", ini: fs.readFileSync(path.join(runs, "fal", "config.ini"), "utf8")});
-  const view = fused({do: "look", prompt: "w1i0r"});
-  expect(view.tokens.join("") === "w1i0r" && view.heads.length === 2 && view.heads[0].selected.length === 5, "look: " + JSON.stringify(view));
+  const view = fused({do: "look", prompt: "w1i0r", most: 2});
+  expect(view.tokens.join("") === "w1i0r" && view.heads.length === 2 && view.heads[0].selected.length === 5 && view.predictions[4].length === 2, "look: " + JSON.stringify(view));
   expect(fused({do: "derivative", expression: "x*sin(x)", typed: "sin(x) + x*cos(x)", by: "x", from: -3, to: 3}).right, "a right derivative is wrong");
   const check = fused({do: "derivative", expression: "x^2", typed: "-2*x", by: "x", from: -3, to: 3});
   expect(!check.right && check.hint.includes("negative"), "a wrong derivative: " + JSON.stringify(check));
