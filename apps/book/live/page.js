@@ -55,13 +55,20 @@ function legendOf(curves) {
     name));
 }
 
-// A group of buttons, one for each token. The button of the token with the index `at` is pressed.
+// A group of buttons, one for each token. The button of the token with the index `at` is pressed. The
+// arrow keys choose the token before or after it, so that the group is one stop of the tab key.
 function tokenButtons(tokens, at, choose) {
   const group = make("div", {class: "tokens", role: "group", "aria-label": "token"});
   tokens.forEach((token, i) => {
-    const button = make("button", {"aria-pressed": String(i === at)}, token);
+    const button = make("button", {"aria-pressed": String(i === at), tabindex: i === at ? 0 : -1}, token);
     button.addEventListener("click", () => choose(i));
     group.append(button);
+  });
+  group.addEventListener("keydown", event => {
+    const to = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tokens.length - 1}[event.key];
+    if (to === undefined || to < 0 || to >= tokens.length) return;
+    event.preventDefault();
+    choose(to);
   });
   return group;
 }
