@@ -400,6 +400,20 @@ MarkdownPage markdown_page(std::string_view markdown,
   return Converter(link).convert(markdown);
 }
 
+std::string with_formulas(std::string_view html) {
+  std::string result;
+  while (true) {
+    const std::size_t begin = html.find('$');
+    result += html.substr(0, begin);
+    if (begin == html.npos) return result;
+    const std::string_view mark = html.substr(begin, 2) == "$$" ? "$$" : "$";
+    const std::size_t first = begin + mark.size(), end = html.find(mark, first);
+    LONGHAND_CHECK(end != html.npos, "expected ", mark, " at the end of a formula");
+    result += scrolling_formula(html.substr(first, end - first), mark.size() == 2);
+    html.remove_prefix(end + mark.size());
+  }
+}
+
 std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind) {
   std::vector<std::string> blocks;
   bool inside = false, wanted = false;

@@ -25,6 +25,9 @@ struct MarkdownPage {
 MarkdownPage markdown_page(std::string_view markdown,
                            const std::function<std::string(const std::string&)>& link);
 
+/// HTML in which $LATEX$ and $$LATEX$$ are replaced by formulas.
+std::string with_formulas(std::string_view html);
+
 /// The contents of all blocks of a page between ```KIND and ```.
 std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind);
 
