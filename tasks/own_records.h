@@ -18,7 +18,7 @@
 namespace longhand::tasks {
 
 inline constexpr std::int64_t longest_record = 1 << 20;  // maximum tokens of a record
-inline constexpr std::string_view held_out_name = "held-out";
+inline constexpr std::string_view validation_name = "validation";
 inline constexpr std::string_view default_between = "\n";
 
 /// True if `tokenizer` is "characters" or "spaces", which means that the vocabulary consists of the
@@ -37,11 +37,13 @@ struct OwnSettings {
   /// True if records may refer to tokens by index, because the tokens of prompt and answer do not
   /// depend on the text around them.
   bool counts_tokens() const;
+  /// True if the samples are the held-out end of the training file.
+  bool is_held_out() const { return held_out > 0 && part == validation_name; }
 
   std::vector<TaskFile> files;  // the first is the training file
   std::string tokenizer, chat_template;
   std::string between, after;  // `between` separates prompt and answer; `after` ends an answer
-  std::string part;            // what to read: the name of a file, or held_out_name
+  std::string part;            // what to read: the name of a file, or validation_name
   double held_out = 0;         // held-out share of the training file, at its end
   std::int64_t longest = 0;    // maximum number of tokens of a training sample; 0: unknown
   /// The labels that tokens may have, in the order of their classes. Empty: the task has answers

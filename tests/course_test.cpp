@@ -622,6 +622,14 @@ BOOST_AUTO_TEST_CASE(the_code_of_each_page_is_that_of_its_function) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(each_page_begins_with_its_diagram) {
+  for (const Page& page : pages) {
+    const std::string all = text_of(page);
+    const std::size_t picture = all.find("](" + page.name + ".svg)\n");
+    BOOST_TEST(picture < all.find("\n## "), "docs/course/" << page.name << ".md");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(each_page_shows_what_its_code_prints) {
   for (const Page& page : pages) {
     const std::string shown = joined_blocks(text_of(page), "output");

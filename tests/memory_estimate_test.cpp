@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(training_that_does_not_fit_in_memory_is_refused_with_its_es
   BOOST_TEST(contains(app::require_memory(config, *config.task(), 4), " on each of 4 ranks: "));
   config.set("training.batch", "16777216");
   const std::string message = refusal([&] { app::require_memory(config, *config.task()); });
-  BOOST_TEST(message.starts_with("training: needs about "), message);
+  BOOST_TEST(message.starts_with("the training needs about "), message);
   BOOST_TEST(contains(message, " for 16777216 sequences at once; this machine has "));
   BOOST_TEST(
       contains(message, "; to need less memory, use a smaller --batch, more --accumulation, "));

@@ -351,6 +351,9 @@ BOOST_AUTO_TEST_CASE(unusable_texts_are_refused_when_they_are_needed) {
   refuses(1, "train --task text --text absent --quiet --out r",
           "absent: cannot be read: No such file or directory");
   write_atomically(folder / "book", sentences(20));
+  // A text without a task selects the task `text`.
+  refuses(1, "train --text absent --quiet --out r", "train: absent: cannot be read: No such file");
+  refuses(1, "train --text book --set 8 --quiet --out r", "--set: expected 0");
   refuses(1, "train --task text --text book --set 8 --quiet --out r",
           "--set: expected 0, because the task has a fixed list of 2 samples");
   BOOST_TEST(!std::filesystem::exists(folder / "r"));

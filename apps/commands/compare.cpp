@@ -38,7 +38,9 @@ struct Compared {
 void name(std::vector<Compared>& runs) {
   Texts short_names;
   for (const Compared& run : runs) {
-    short_names.push_back(std::filesystem::absolute(run.path).lexically_normal().filename());
+    const auto path = std::filesystem::absolute(run.path).lexically_normal();
+    // The name of a path that ends with a slash is empty.
+    short_names.push_back((path.has_filename() ? path : path.parent_path()).filename());
   }
   const bool distinct = std::ranges::all_of(short_names, [&](const std::string& one) {
     return !one.empty() && std::ranges::count(short_names, one) == 1;

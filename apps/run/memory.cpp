@@ -71,7 +71,7 @@ std::string require_memory(const Config& config, const tasks::Task& task, std::i
   const MachineMemory machine = machine_memory();
   const std::string there = text("; this machine has ", size_in_words(machine.total), ", ",
                                  size_in_words(machine.available), " of it free");
-  LONGHAND_CHECK(need.total() <= machine.total, "training: needs ", line, there,
+  LONGHAND_CHECK(need.total() <= machine.total, "the training needs ", line, there,
                  "; to need less memory, use a smaller --batch, more --accumulation, --recompute "
                  "1, --moments bf16, or --lora with --weights bf16");
   return "needs " + line + there;

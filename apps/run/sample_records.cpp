@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "core/atomic_file.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/quote.h"
 #include "core/table_file.h"
 #include "core/utf8.h"
 
@@ -15,26 +17,65 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// For the text of a sample: the index of each token's first character, and at the end the number
-/// of characters. If the tokens are divided by a separator, a word counts as one character.
+/// The unit in which a record numbers the tokens of its text: characters, the words that the task's
+/// separator divides, or the words between spaces. The text of a token may be only a part of a word
+/// between spaces.
+enum class Unit { character, token, word };
+
+/// Words between spaces are needed only for pairs of a task whose tokens have several characters.
+Unit unit_of(const tasks::Vocabulary& vocabulary, bool with_pairs) {
+  if (!vocabulary.separator().empty()) return Unit::token;
+  for (std::int32_t token = 0; with_pairs && token < vocabulary.size(); ++token) {
+    if (count_code_points(vocabulary.text(token)) != 1) return Unit::word;
+  }
+  return Unit::character;
+}
+
+/// The word between spaces with which each token of a text begins, and at the end the number of
+/// words.
+std::vector<std::int32_t> word_places(const tasks::Vocabulary& vocabulary,
+                                      std::span<const std::int32_t> tokens) {
+  std::vector<std::int32_t> places;
+  std::int32_t words = 0;
+  bool in_word = false;
+  for (const std::int32_t token : tokens) {
+    std::optional<std::int32_t> place;
+    for (const char c : vocabulary.text(token)) {
+      if (c != ' ' && !in_word) ++words;
+      in_word = c != ' ';
+      if (in_word && !place) place = words - 1;
+    }
+    places.push_back(place.value_or(words));
+  }
+  places.push_back(words);
+  return places;
+}
+
+/// The index of the unit with which each token of a sample begins, and at the end the number of
+/// units.
 std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
-                                    std::span<const std::int32_t> tokens) {
+                                    std::span<const std::int32_t> tokens, Unit unit) {
+  if (unit == Unit::word) return word_places(vocabulary, tokens);
   std::vector<std::int32_t> places{0};
   for (const std::int32_t token : tokens) {
-    const bool is_word = !vocabulary.separator().empty();
-    const std::size_t size = is_word ? 1 : count_code_points(vocabulary.text(token));
+    const std::size_t size = unit == Unit::token ? 1 : count_code_points(vocabulary.text(token));
     places.push_back(places.back() + static_cast<std::int32_t>(size));
   }
   return places;
 }
 
-/// The reference attention as pairs [i, j]: the prediction for token i should attend to token j.
-/// This prediction is made `ahead` tokens before token i.
-Json pairs_of(const tasks::Task& task, const tasks::Sample& sample, std::int32_t ahead) {
+/// The reference attention as pairs [i, j]: the prediction for unit i should attend to unit j.
+/// `places` contains the unit of each token. A prediction is made `ahead` tokens before its token.
+Json pairs_of(const tasks::Task& task, const tasks::Sample& sample, std::int32_t ahead,
+              std::span<const std::int32_t> places) {
+  const auto place = [&](std::int32_t token) { return places[static_cast<std::size_t>(token)]; };
   Json pairs = Json::array();
+  std::set<std::pair<std::int32_t, std::int32_t>> found;
   for (const tasks::ReferenceRow& row : task.reference(sample)) {
     for (const std::int32_t column : row.columns) {
-      pairs.push_back(std::vector<std::int32_t>{row.row + ahead, column});
+      const std::pair pair(place(row.row + ahead), place(column));
+      if (!found.insert(pair).second) continue;
+      pairs.push_back(std::vector<std::int32_t>{pair.first, pair.second});
     }
   }
   return pairs;
@@ -57,7 +98,10 @@ Json labelled_record(const tasks::Task& task, const tasks::Sample& sample, bool 
     labels.push_back(std::move(label));
   }
   line["labels"] = std::move(labels);
-  if (with_pairs) line["pairs"] = pairs_of(task, sample, 0);
+  if (with_pairs) {
+    line["pairs"] =
+        pairs_of(task, sample, 0, places_of(task.vocabulary(), sample.tokens, Unit::token));
+  }
   return line;
 }
 
@@ -65,9 +109,8 @@ bool is_ended(const tasks::Task& task, const tasks::Sample& sample) {
   return task.as_text(sample).second.ends_with('\n');
 }
 
-}  // namespace
-
-Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs) {
+/// A sample as a record. Throws an Error if nothing is scored, or if the pairs cannot be expressed.
+Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs, Unit unit) {
   LONGHAND_CHECK(!sample.asked.empty(),
                  "expected a sample with scored tokens, got a sample without scored tokens");
   if (!task.outputs().says_next) return labelled_record(task, sample, with_pairs);
@@ -94,7 +137,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
                  "--mask needs a task whose tokens encode only prompt and answer, got a task "
                  "with a chat template");
   if (!is_joined) return line;
-  const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens);
+  const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens, unit);
   const auto place = [&](std::int64_t token) { return places[static_cast<std::size_t>(token)]; };
   const std::int32_t begin = place(sample.asked.front() + 1);
   std::vector<std::int32_t> scored;
@@ -105,11 +148,14 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   }
   if (std::ssize(scored) < places.back() - begin) line["scored"] = scored;
   if (!with_pairs) return line;
-  LONGHAND_CHECK(places.size() == static_cast<std::size_t>(places.back()) + 1,
-                 "--mask needs a task with one token per character, got longer tokens");
-  line["pairs"] = pairs_of(task, sample, 1);
+  LONGHAND_CHECK(unit != Unit::word || begin > place(sample.asked.front()),
+                 "--mask needs a task whose answers begin with a new word, got the answer ",
+                 quote(line["answer"].string()));
+  line["pairs"] = pairs_of(task, sample, 1, places);
   return line;
 }
+
+}  // namespace
 
 SplitTable split_table(const fs::path& table, const fs::path& folder, const TableSplit& split) {
   TableFile rows(table);
@@ -125,7 +171,7 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
   parts.push_back({"train.jsonl"});
   parts.push_back({"id.jsonl"});
   for (std::size_t i = 1; i < split.longest.size(); ++i) {
-    parts.push_back({text("len-", split.longest[i], ".jsonl")});
+    parts.push_back({text("length-", split.longest[i], ".jsonl")});
   }
   if (split.longest.size() == 1) parts.push_back({"ood.jsonl"});
   for (const Part& part : parts) {
@@ -173,6 +219,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
   const Folder made = Folder::make(folder);
   const std::uint64_t seed = config.training().seed;
   WrittenTask written;
+  const Unit unit = unit_of(config.task()->vocabulary(), counts.with_pairs);
   std::set<std::string> last;  // last words or characters of the training prompts
   bool ends = true;
   const auto write = [&](const std::string& name, const std::string& distribution,
@@ -190,7 +237,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
       Rng rng(seed, purpose, stream, i);
       const tasks::Sample sample = task->sample(rng, 0);
       if (sample.asked.empty()) continue;
-      const Json record = record_of(*task, sample, counts.with_pairs);
+      const Json record = record_of(*task, sample, counts.with_pairs, unit);
       out.write(record.dump() + "\n");
       ++lines;
       ends = ends && is_ended(*task, sample);
@@ -207,7 +254,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
     write(all[i].name, all[i].name, counts.test, Purpose::evaluation, 0);
   }
   const auto task = config.task();
-  if (!task->vocabulary().separator().empty()) written.flags += " --tokenizer spaces";
+  if (unit != Unit::character) written.flags += " --tokenizer spaces";
   // The task `files` has no text around the prompts of records with labels.
   if (task->outputs().says_next && last.size() > 1) written.flags += " --task.between none";
   if (task->outputs().says_next && !ends) written.flags += " --task.after none";
