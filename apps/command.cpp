@@ -100,26 +100,32 @@ void write_option(std::ostream& out, const std::string& flag, std::string_view m
   write_wrapped(out, meaning, width + 4, width + 4, columns);
 }
 
-/// Writes notes. If a line is longer than `columns`, the lines of its paragraph are joined and
-/// wrapped again. Paragraphs are separated by empty lines.
-void write_notes(std::ostream& out, std::string_view notes, std::size_t columns) {
-  while (!notes.empty()) {
-    const std::string_view paragraph = notes.substr(0, notes.find("\n\n"));
-    notes.remove_prefix(std::min(paragraph.size() + 2, notes.size()));
-    std::size_t longest = 0, begin = 0;
-    std::string joined(paragraph);
-    for (std::size_t i = 0; i <= paragraph.size(); ++i) {
-      if (i < paragraph.size() && paragraph[i] != '\n') continue;
-      longest = std::max(longest, i - begin);
-      begin = i + 1;
-      if (i < paragraph.size()) joined[i] = ' ';
-    }
-    if (longest <= columns) {
-      out << paragraph << '\n';
+/// True if a line of notes begins a new topic: "--out writes ...", "`check` reads ..." or
+/// "columns: train ...".
+bool begins_topic(std::string_view line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  return line.starts_with("--") || line.starts_with('`') || word.ends_with(':');
+}
+
+/// Writes notes of a command. If a line is longer than `terminal_columns`, the lines of each topic
+/// are joined and wrapped again to `columns`.
+void write_notes(std::ostream& out, const std::string& notes, std::size_t columns,
+                 std::size_t terminal_columns) {
+  std::size_t longest = 0;
+  std::vector<std::string> topics;
+  std::istringstream lines(notes);
+  for (std::string line; std::getline(lines, line);) {
+    longest = std::max(longest, line.size());
+    if (topics.empty() || topics.back().empty() || line.empty() || begins_topic(line)) {
+      topics.push_back(line);
     } else {
-      write_wrapped(out, joined, 0, 0, columns);
+      topics.back() += ' ' + line;
     }
-    if (!notes.empty()) out << '\n';
+  }
+  if (terminal_columns == 0 || longest <= terminal_columns) {
+    out << notes << '\n';
+  } else {
+    for (const std::string& topic : topics) write_wrapped(out, topic, 0, 0, columns);
   }
 }
 
@@ -282,11 +288,13 @@ std::string Command::help(const Arguments& beside, bool rich, std::size_t termin
     for (const Line& line : lines) write_option(out, line.flag, line.meaning, width, columns);
   }
   if (of_tasks > 0 && task.empty()) {
-    out << "\n`longhand " << name << " --help --task NAME` shows a task's own options.\n";
+    out << '\n';
+    write_wrapped(out, text("`longhand ", name, " --help --task NAME` shows a task's own options."),
+                  0, 0, columns);
   } else if (!notes.empty()) {
     out << '\n';
   }
-  write_notes(out, notes, columns);
+  if (!notes.empty()) write_notes(out, notes, columns, terminal_columns);
   out << '\n' << bold(examples.size() == 1 ? "example" : "examples", rich) << '\n';
   for (const std::string& example : examples) out << "  longhand " << example << '\n';
   return out.str();

@@ -50,11 +50,13 @@ std::vector<std::string_view> parts_of(std::string_view text, Breaks breaks) {
   const std::string_view ends = breaks == Breaks::pieces      ? " /,;-_:="
                                 : text.find(' ') == text.npos ? "/,;-"
                                                               : " ";
+  const auto is_digit = [&](std::size_t i) { return text[i] >= '0' && text[i] <= '9'; };
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool is_last = i + 1 == text.size();
-    const bool is_minus = text[i] == '-' && !is_last && text[i + 1] >= '0' && text[i + 1] <= '9';
+    const bool has_sign = i == 0 || (i > 1 && text[i - 1] == 'e' && is_digit(i - 2));
+    const bool is_minus = text[i] == '-' && has_sign && !is_last && is_digit(i + 1);
     if (!is_last && (ends.find(text[i]) == ends.npos || is_minus)) continue;
     parts.push_back(text.substr(begin, i + 1 - begin));
     begin = i + 1;
@@ -95,32 +97,39 @@ std::vector<std::string> wrapped(const TableCell& cell, std::size_t width) {
 
 constexpr std::size_t usual_gap = 2;  // spaces between columns
 
-/// Narrows the widest columns until each line of the table has at most `columns` characters, or
-/// until no column can be narrower. Cells are divided between pieces of words only if the table
-/// would otherwise be too wide. Returns the number of spaces between columns, which is 1 if the
-/// table is still too wide with usual_gap.
+/// Narrows the widest columns until `total`, the width of the table, is at most `columns`, or until
+/// no column can be narrower.
+void narrow(std::vector<TableColumn>& table, Breaks breaks, std::size_t columns,
+            std::size_t& total) {
+  std::vector<std::size_t> least;
+  for (const TableColumn& column : table) {
+    least.push_back(1);
+    for (const TableCell& cell : column.cells) {
+      least.back() = std::max(least.back(), least_width(cell, breaks));
+    }
+  }
+  for (; total > columns; --total) {
+    TableColumn* widest = nullptr;
+    for (std::size_t c = 0; c < table.size(); ++c) {
+      if (table[c].width > least[c] && (!widest || table[c].width > widest->width))
+        widest = &table[c];
+    }
+    if (!widest) return;
+    --widest->width;
+  }
+}
+
+/// Narrows a table until each line has at most `columns` characters, if this is possible. If
+/// wrapping between words is not enough, one space separates the columns. If this is not enough
+/// either, words are divided into pieces. Returns the number of spaces between columns.
 std::size_t fit(std::vector<TableColumn>& table, std::size_t columns) {
   std::size_t total = usual_gap * (table.size() - 1);
   for (const TableColumn& column : table) total += column.width;
-  for (const Breaks breaks : {Breaks::words, Breaks::pieces}) {
-    std::vector<std::size_t> least;
-    for (const TableColumn& column : table) {
-      least.push_back(1);
-      for (const TableCell& cell : column.cells) {
-        least.back() = std::max(least.back(), least_width(cell, breaks));
-      }
-    }
-    for (; total > columns; --total) {
-      TableColumn* widest = nullptr;
-      for (std::size_t c = 0; c < table.size(); ++c) {
-        if (table[c].width > least[c] && (!widest || table[c].width > widest->width))
-          widest = &table[c];
-      }
-      if (!widest) break;
-      --widest->width;
-    }
-  }
-  return total > columns ? 1 : usual_gap;
+  narrow(table, Breaks::words, columns, total);
+  if (total <= columns) return usual_gap;
+  total -= (usual_gap - 1) * (table.size() - 1);
+  narrow(table, Breaks::pieces, columns, total);
+  return 1;
 }
 
 }  // namespace

@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_shows_their_median_and_range) {
       BOOST_TEST(*row.low == values[0]);
       BOOST_TEST(*row.high == values[2]);
     }
-    if (row.column == "ID, mean" || row.column == "ID, run 3") {
+    if (row.column == "id, mean" || row.column == "id, run 3") {
       ++found;
       BOOST_TEST(!row.in_table);
     }

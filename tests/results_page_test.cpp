@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_report_has_the_same_content_in_markdown) {
 
 BOOST_AUTO_TEST_CASE(a_heading_over_several_columns_is_repeated_for_each_column) {
   const html::HeatTable table{
-      .groups = {{"parity", {"id", "2x"}}, {"copying", {"id"}}},
+      .groups = {{"parity", {"ID", "2x"}}, {"copying", {"ID"}}},
       .rows = {{"rope", {{.text = "100", .small = "99 to 100"}, {.text = "50"}, {.text = "7"}}}}};
   BOOST_TEST(converted(html::heat_table(table)).text ==
              "|  | parity: ID | parity: 2x | copying: ID |\n|---|---|---|---|\n"

@@ -55,13 +55,17 @@ void name(std::vector<Compared>& runs) {
 /// the continuations of text models.
 bool ignores_longest(const Config& config) {
   const ModelSettings model = config.model_settings();
-  return model.decoder.positions != nn::Positions::learned && !config.kind().files &&
+  return model.decoder.positions != nn::Positions::learned && config.kind().name != "text" &&
          model.position_ids == tasks::PositionIds::places;
 }
 
 /// True if a setting has the same effect in both runs.
 bool same_effect(const Config& a, const Config& b, const std::string& key) {
   if (same_setting(a, b, key)) return true;
+  const auto trains = [](const Config& config) { return config.training().schedule.steps > 0; };
+  if (key.starts_with("training.") && key != "training.steps" && !(trains(a) && trains(b))) {
+    return true;
+  }
   if (key == "model.longest") return ignores_longest(a) && ignores_longest(b);
   if (key == "model.inner") {
     const auto inner = [&](const Config& config) {

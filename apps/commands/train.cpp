@@ -183,9 +183,8 @@ const Register command{
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes =
-         "Ctrl-C and --max-minutes write a checkpoint. Resuming a run, or training on several\n"
-         "ranks with `mpirun -np N longhand train ...`, changes no bit (docs/scaling.md).",
+     .notes = "Ctrl-C and --max-minutes write a checkpoint. Resuming a run, or training on\n"
+              "ranks with `mpirun -np N longhand train ...`, changes no bit (docs/scaling.md).",
      .run = run}};
 
 }  // namespace

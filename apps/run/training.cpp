@@ -38,8 +38,9 @@ RunControl run_control(const Arguments& arguments) {
   RunControl control{.quiet = arguments.flag("quiet"),
                      .show_config = arguments.flag("show-config")};
   if (arguments.given("max-minutes")) {
-    const std::chrono::minutes minutes(arguments.integer("max-minutes", 0, 1'000'000));
-    control.until = std::chrono::steady_clock::now() + minutes;
+    const std::chrono::milliseconds time(
+        std::llround(60'000 * arguments.number("max-minutes", 0, 1e6)));
+    control.until = std::chrono::steady_clock::now() + time;
   }
   if (arguments.given("threads")) {
     control.threads = static_cast<int>(arguments.integer("threads", 0, 1024));
