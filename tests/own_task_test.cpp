@@ -617,6 +617,11 @@ BOOST_AUTO_TEST_CASE(answers_of_records_are_scored_in_a_text_and_a_plain_text_is
   BOOST_TEST((*this)("train --task text --text plain.txt --out plain" + size).status == 0);
   refuses(1, "eval plain --on train --reading decoded",
           "decoding: expected samples with answers, such as records");
+  // A file of records has answers, also if the run was trained on a plain text.
+  const Json answers = json("eval plain --text qa.jsonl --reading decoded --samples 8 --json");
+  BOOST_TEST(answers["rows"][std::size_t{0}]["metric"] == "sequences");
+  const Json losses = json("eval qa --text plain.txt --samples 8 --json");
+  BOOST_TEST(losses["rows"][std::size_t{0}]["metric"] == "loss");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

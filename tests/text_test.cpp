@@ -418,7 +418,9 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused_in_one_line) {
   refuses(1, "train --task text --steps 1 --quiet --out r", "--text FILE");
   refuses(1, "train --task text --text absent --steps 1 --quiet --out r", "absent");
   refuses(2, "train --task flip-flop --text absent --out r", "--text");
-  refuses(2, "train --task text --text x --tokenizer absent --out r", "absent");
+  refuses(
+      2, "train --task text --text x --tokenizer absent --out r",
+      "absent: expected `bytes`, a tokenizer.json or a folder with one, but there is no such file");
   refuses(2, "generate r --prompt x --temperature hot", "--temperature");
   refuses(2, "generate r --prompt x --top-p 2", "--top-p");
   BOOST_TEST(!std::filesystem::exists(folder / "r"));

@@ -123,7 +123,8 @@ void train_on(nn::Communicator& ranks, const Arguments& arguments, RunControl co
 RunControl train_control(const Arguments& arguments) {
   if (arguments.empty()) {
     wrong_usage(
-        "expected --task NAME, --config FILE, --from RUN or --resume DIR; see `longhand train "
+        "expected --task NAME, --text FILE, --config FILE, --from RUN or --resume DIR; see "
+        "`longhand train "
         "--help`");
   }
   RunControl control = run_control(arguments);
