@@ -103,6 +103,13 @@ BOOST_AUTO_TEST_CASE(pages_become_html) {
   BOOST_TEST(page.links[0] == "b.md#c");
 }
 
+BOOST_AUTO_TEST_CASE(pictures_have_a_width_and_a_description) {
+  const auto width = [](const std::string& link) { return link == "a.svg" ? 495 : 0; };
+  BOOST_TEST(markdown_page("![a < b](a.svg) ![c](b.svg)\n", same, width).html ==
+             "<p><img alt=\"a &lt; b\" width=\"495\" src=\"a.svg\"> "
+             "<img alt=\"c\" src=\"b.svg\"></p>\n");
+}
+
 BOOST_AUTO_TEST_CASE(answers_on_pages_are_hidden_until_opened) {
   const MarkdownPage page = markdown_page(
       "Why?\n\n<details><summary>Answer</summary>\n\nA *sum*.\n\n```cpp\na < b\n```\n\n</details>\n"

@@ -41,6 +41,18 @@ struct Checked {
   double milliseconds = 0;
 };
 
+/// The width in pixels at which the book shows a picture, from its viewBox. Pictures are drawn for
+/// reports with several pictures per row. The book shows them larger, up to the width of the page.
+int shown_width(const std::string& svg) {
+  constexpr std::string_view before = "viewBox=\"0 0 ";
+  constexpr double magnified = 1.5;
+  const std::size_t at = svg.find(before);
+  if (at == svg.npos) return 0;
+  double width = 0;
+  std::from_chars(svg.data() + at + before.size(), svg.data() + svg.size(), width);
+  return width > 0 && width < 1e5 ? static_cast<int>(magnified * width) : 0;
+}
+
 std::int64_t entries_of(const catalog::Case& example) {
   std::int64_t sum = 0;
   for (const auto& [name, tensor] : example.inputs) sum += std::ssize(tensor.values);
@@ -200,6 +212,25 @@ class Book {
     return there.lexically_relative(page.parent_path()).generic_string() + anchor;
   }
 
+  /// Converts a document of the repository to a page of the book, and saves the pictures of the
+  /// page.
+  MarkdownPage document_page(const fs::path& from, const fs::path& page) {
+    const auto picture_of = [&](const std::string& link) {
+      return (from.parent_path() / link).lexically_normal();
+    };
+    const MarkdownPage document = markdown_page(
+        read(from), [&](const std::string& link) { return resolve(link, from, page); },
+        [&](const std::string& link) {
+          const fs::path picture = picture_of(link);
+          return picture.extension() == ".svg" ? shown_width(read(picture)) : 0;
+        });
+    for (const std::string& link : document.links) {
+      const fs::path picture = picture_of(link);
+      if (picture.extension() == ".svg") save(page_of(picture), read(picture));
+    }
+    return document;
+  }
+
   /// True for a folder of documents that are chapters of the book.
   static bool is_part(std::string_view folder) {
     return folder == "docs/course" || folder == "docs/math";
@@ -265,8 +296,7 @@ class Book {
     const std::vector<std::string>& names = chapters_.at(part.string());
     const std::string& name = names[number];
     const fs::path from = "docs" / part / (name + ".md"), file = part / (name + ".html");
-    const MarkdownPage document = markdown_page(
-        read(from), [&](const std::string& link) { return resolve(link, from, file); });
+    const MarkdownPage document = document_page(from, file);
     std::string content = document.html;
     const std::size_t heading = content.find("</h1>");
     if (heading != content.npos) {
@@ -416,14 +446,9 @@ class Book {
     std::ranges::sort(files);
     for (const fs::path& name : files) {
       const fs::path from = folder / name, file = page_of(from);
-      const MarkdownPage document = markdown_page(
-          read(from), [&](const std::string& link) { return resolve(link, from, file); });
+      const MarkdownPage document = document_page(from, file);
       page(file, {.title = document.title}, document.html, document.plain);
       documents_[folder.generic_string()].emplace_back(file.generic_string(), document.title);
-      for (const std::string& link : document.links) {
-        const fs::path picture = (folder / link).lexically_normal();
-        if (picture.extension() == ".svg") save(page_of(picture), read(picture));
-      }
     }
   }
 

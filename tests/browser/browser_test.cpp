@@ -146,6 +146,19 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
       "(() => { const r = new Chart('gradient_norm', null).range(0, 0); return [r.low, r.high]; "
       "})()");
   expect(range[0].number() >= 0, view, "the axis of gradient_norm is " + range.dump());
+  // A score that was computed once is drawn as a dashed line, not only as a point.
+  const Json level = browser.evaluate(R"((() => {
+    const chart = [...state.charts.values()].find(c => c.place), canvas = chart.curvesCanvas;
+    chart.curves = [{name: 'once', colour: 'rgb(255, 0, 0)', x: [100], y: [0.5]}];
+    chart.paint();
+    const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const columns = new Set();
+    for (let i = 0; i < bytes.length; i += 4) {
+      if (bytes[i] > 200 && bytes[i + 1] < 60 && bytes[i + 3] > 100) columns.add(i / 4 % canvas.width);
+    }
+    return columns.size / canvas.width;
+  })())");
+  expect(level.number() > 0.3, view, "a single point has no line, but " + level.dump());
   const Json middle = middle_of(browser, ".chart .layers");
   browser.move_pointer(middle[0].number(), middle[1].number());
   expect(browser.wait_for("[...document.querySelectorAll('.chart .tip')].some(t => !t.hidden && "
