@@ -41,8 +41,8 @@ constexpr std::pair<std::string_view, std::string_view> all_aliases[] = {
     {"batch-size", "batch"},      {"device", "backend"},     {"eval-every", "evaluate_every"},
     {"grad-clip", "clip"},        {"learning-rate", "rate"}, {"lr", "rate"},
     {"max-new-tokens", "tokens"}, {"max-tokens", "tokens"},  {"output", "out"},
-    {"temp", "temperature"},      {"warmup", "warm_up"},     {"warmup-steps", "warm_up"},
-    {"weight-decay", "decay"}};
+    {"samples", "count"},         {"temp", "temperature"},   {"warmup", "warm_up"},
+    {"warmup-steps", "warm_up"},  {"weight-decay", "decay"}};
 
 /// True if the names are equal except for dashes and underscores.
 bool is_same_name(std::string_view a, std::string_view b) {
@@ -89,30 +89,44 @@ std::string did_you_mean_flag(const std::string& flag, const std::vector<CliFlag
   return did_you_mean(flag, known);
 }
 
-constexpr std::size_t help_columns = 80, most_flag_columns = 26;
+constexpr std::size_t most_help_columns = 80, most_flag_columns = 26;
 
-/// Writes a flag and its help in two columns.
+/// Writes a flag and its help in two columns. `width` is the width of the flags' column.
 void write_option(std::ostream& out, const std::string& flag, std::string_view meaning,
-                  std::size_t width) {
+                  std::size_t width, std::size_t columns) {
   out << "  " << flag << std::string(flag.size() < width ? width - flag.size() : 0, ' ');
   if (flag.size() > width) out << '\n' << std::string(width + 2, ' ');
-  const std::string indent = "\n" + std::string(width + 4, ' ');
-  std::size_t column = width + 4;
   out << "  ";
-  for (bool first = true; !meaning.empty(); first = false) {
-    const std::size_t end = std::min(meaning.find(' '), meaning.size());
-    if (!first && column + 1 + end > help_columns) {
-      out << indent;
-      column = width + 4;
-    } else if (!first) {
-      out << ' ';
-      ++column;
+  write_wrapped(out, meaning, width + 4, width + 4, columns);
+}
+
+/// True if a line of notes begins a new topic: "--out writes ...", "`check` reads ..." or
+/// "columns: train ...".
+bool begins_topic(std::string_view line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  return line.starts_with("--") || line.starts_with('`') || word.ends_with(':');
+}
+
+/// Writes notes of a command. If a line is longer than `terminal_columns`, the lines of each topic
+/// are joined and wrapped again to `columns`.
+void write_notes(std::ostream& out, const std::string& notes, std::size_t columns,
+                 std::size_t terminal_columns) {
+  std::size_t longest = 0;
+  std::vector<std::string> topics;
+  std::istringstream lines(notes);
+  for (std::string line; std::getline(lines, line);) {
+    longest = std::max(longest, line.size());
+    if (topics.empty() || topics.back().empty() || line.empty() || begins_topic(line)) {
+      topics.push_back(line);
+    } else {
+      topics.back() += ' ' + line;
     }
-    out << meaning.substr(0, end);
-    column += end;
-    meaning.remove_prefix(std::min(end + 1, meaning.size()));
   }
-  out << '\n';
+  if (terminal_columns == 0 || longest <= terminal_columns) {
+    out << notes << '\n';
+  } else {
+    for (const std::string& topic : topics) write_wrapped(out, topic, 0, 0, columns);
+  }
 }
 
 std::string one_line(std::string message) {
@@ -221,7 +235,9 @@ Arguments Command::parse(const std::vector<std::string>& words) const {
   return arguments;
 }
 
-std::string Command::help(const Arguments& beside, bool rich) const {
+std::string Command::help(const Arguments& beside, bool rich, std::size_t terminal_columns) const {
+  const std::size_t columns =
+      terminal_columns == 0 ? most_help_columns : std::min(most_help_columns, terminal_columns);
   const bool all = std::ranges::count(beside.plain(), "all") > 0;
   std::string task = beside.given("task") ? beside.word("task") : "";
   try {
@@ -269,14 +285,16 @@ std::string Command::help(const Arguments& beside, bool rich) const {
   out << summary << "\n\n" << bold("usage", rich) << '\n' << forms();
   for (const auto& [heading, lines] : groups) {
     out << '\n' << bold(heading, rich) << '\n';
-    for (const Line& line : lines) write_option(out, line.flag, line.meaning, width);
+    for (const Line& line : lines) write_option(out, line.flag, line.meaning, width, columns);
   }
   if (of_tasks > 0 && task.empty()) {
-    out << "\n`longhand " << name << " --help --task NAME` shows a task's own options.\n";
+    out << '\n';
+    write_wrapped(out, text("`longhand ", name, " --help --task NAME` shows a task's own options."),
+                  0, 0, columns);
   } else if (!notes.empty()) {
     out << '\n';
   }
-  if (!notes.empty()) out << notes << '\n';
+  if (!notes.empty()) write_notes(out, notes, columns, terminal_columns);
   out << '\n' << bold(examples.size() == 1 ? "example" : "examples", rich) << '\n';
   for (const std::string& example : examples) out << "  longhand " << example << '\n';
   return out.str();

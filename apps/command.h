@@ -102,8 +102,10 @@ struct Command {
   Arguments parse(const std::vector<std::string>& words) const;
   /// The text of --help. `beside` are the other arguments on the command line. If they name a task,
   /// the options of this task are listed too. If they contain the word `all`, every option is
-  /// listed. Headings are bold if `rich`.
-  std::string help(const Arguments& beside = {}, bool rich = false) const;
+  /// listed. Headings are bold if `rich`. Lines of options have at most 80 characters. If
+  /// `terminal_columns` is not 0, options and notes fit this number of columns.
+  std::string help(const Arguments& beside = {}, bool rich = false,
+                   std::size_t terminal_columns = 0) const;
   /// Names that other programs use for options of this command and that are accepted here, each
   /// paired with the option's own name.
   std::vector<std::pair<std::string, std::string>> aliases() const;

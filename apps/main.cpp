@@ -29,16 +29,23 @@ constexpr int done = 0, failed = 1, misused = 2;
 bool rich_output() { return is_rich_terminal(STDOUT_FILENO); }
 
 void print_overview() {
-  std::cout << "longhand " << version
-            << ": tensors, derivatives and training, written out by hand\n\n"
-            << bold("commands", rich_output()) << '\n';
+  constexpr std::size_t columns_of_files = 120;
+  const std::size_t terminal = table_columns(STDOUT_FILENO);
+  const std::size_t columns = terminal == 0 ? columns_of_files : terminal;
+  write_wrapped(
+      std::cout,
+      text("longhand ", version, ": tensors, derivatives and training, written out by hand"), 0, 0,
+      columns);
+  std::cout << '\n' << bold("commands", rich_output()) << '\n';
   std::size_t width = 4;
   for (const auto& [name, command] : commands()) width = std::max(width, name.size());
   for (const auto& [name, command] : commands()) {
-    std::cout << "  " << std::left << std::setw(static_cast<int>(width)) << name << "  "
-              << command.summary << '\n';
+    std::cout << "  " << std::left << std::setw(static_cast<int>(width)) << name << "  ";
+    write_wrapped(std::cout, command.summary, width + 4, width + 4, columns);
   }
-  std::cout << "\n`longhand COMMAND --help` describes a command, with examples.\n";
+  std::cout << '\n';
+  write_wrapped(std::cout, "`longhand COMMAND --help` describes a command, with examples.", 0, 0,
+                columns);
 }
 
 const Command& find(const std::string& name) {
@@ -61,12 +68,12 @@ void run(const std::vector<std::string>& words) {
     print_overview();
   } else if (first == "help") {
     if (words.size() > 2) wrong_usage("help: expected one command");
-    std::cout << find(words[1]).help({}, rich_output());
+    std::cout << find(words[1]).help({}, rich_output(), table_columns(STDOUT_FILENO));
   } else {
     const Command& command = find(first);
     const Arguments arguments = command.parse({words.begin() + 1, words.end()});
     if (arguments.flag("help")) {
-      std::cout << command.help(arguments, rich_output());
+      std::cout << command.help(arguments, rich_output(), table_columns(STDOUT_FILENO));
     } else {
       command.run(arguments);
     }

@@ -27,23 +27,36 @@ std::string cell(const Report::Column& column, const Json& value) {
   return value.dump();
 }
 
-/// A column of a printed table: the title, then the cells of all rows.
+struct TableCell {
+  std::string text;
+  bool is_number = false;  // true: the text is never divided between lines
+};
+
+/// A column of a printed table: the title, then the cells of all rows. Columns with numbers are
+/// aligned right.
 struct TableColumn {
-  std::vector<std::string> cells;
-  bool is_number = false;
+  std::vector<TableCell> cells;
+  bool has_numbers = false;
   std::size_t width = 0;
 };
 
-/// The parts of a table cell's text that are never divided between lines. If the text has spaces,
-/// its parts are words. Otherwise they are the pieces that end with '/', ',', ';' or a hyphen; the
-/// minus sign of 1e-5 is not a hyphen.
-std::vector<std::string_view> parts_of(std::string_view text) {
-  const std::string_view ends = text.find(' ') == text.npos ? "/,;-" : " ";
+/// Where lines of a table cell may end. `words`: after a word if the text has spaces, otherwise
+/// after '/', ',', ';' or a hyphen. `pieces`: after any of these characters, '_', ':' or '='.
+enum class Breaks { words, pieces };
+
+/// The parts of a table cell's text that are never divided between lines. The minus sign of 1e-5 is
+/// not a hyphen.
+std::vector<std::string_view> parts_of(std::string_view text, Breaks breaks) {
+  const std::string_view ends = breaks == Breaks::pieces      ? " /,;-_:="
+                                : text.find(' ') == text.npos ? "/,;-"
+                                                              : " ";
+  const auto is_digit = [&](std::size_t i) { return text[i] >= '0' && text[i] <= '9'; };
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool is_last = i + 1 == text.size();
-    const bool is_minus = text[i] == '-' && !is_last && text[i + 1] >= '0' && text[i + 1] <= '9';
+    const bool has_sign = i == 0 || (i > 1 && text[i - 1] == 'e' && is_digit(i - 2));
+    const bool is_minus = text[i] == '-' && has_sign && !is_last && is_digit(i + 1);
     if (!is_last && (ends.find(text[i]) == ends.npos || is_minus)) continue;
     parts.push_back(text.substr(begin, i + 1 - begin));
     begin = i + 1;
@@ -55,12 +68,24 @@ std::string_view without_space(std::string_view part) {
   return part.ends_with(' ') ? part.substr(0, part.size() - 1) : part;
 }
 
-/// Wraps a text into lines of at most `width` characters. Lines break only between the parts that
-/// parts_of() returns. A part that is longer than `width` gets a line of its own.
-std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
-  if (count_code_points(text) <= width) return {std::string(text)};
+/// Width of the longest part of a cell.
+std::size_t least_width(const TableCell& cell, Breaks breaks) {
+  if (cell.is_number) return count_code_points(cell.text);
+  std::size_t least = 1;
+  for (const std::string_view part : parts_of(cell.text, breaks)) {
+    least = std::max(least, count_code_points(without_space(part)));
+  }
+  return least;
+}
+
+/// Wraps a text into lines of at most `width` characters. Lines end after words if all words fit,
+/// otherwise after pieces. A piece that is longer than `width` gets a line of its own.
+std::vector<std::string> wrapped(const TableCell& cell, std::size_t width) {
+  const std::string_view text = cell.text;
+  if (cell.is_number || count_code_points(text) <= width) return {cell.text};
+  const Breaks breaks = least_width(cell, Breaks::words) <= width ? Breaks::words : Breaks::pieces;
   std::vector<std::string> lines{""};
-  for (const std::string_view part : parts_of(text)) {
+  for (const std::string_view part : parts_of(text, breaks)) {
     const bool fits =
         count_code_points(lines.back()) + count_code_points(without_space(part)) <= width;
     if (!fits && !lines.back().empty()) lines.emplace_back();
@@ -70,23 +95,18 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
-/// Narrows the widest columns until each line of the table has at most `columns` characters, or
-/// until no column can be narrower.
-void fit(std::vector<TableColumn>& table, std::size_t columns) {
+constexpr std::size_t usual_gap = 2;  // spaces between columns
+
+/// Narrows the widest columns until `total`, the width of the table, is at most `columns`, or until
+/// no column can be narrower.
+void narrow(std::vector<TableColumn>& table, Breaks breaks, std::size_t columns,
+            std::size_t& total) {
   std::vector<std::size_t> least;
-  std::size_t total = 2 * (table.size() - 1);
   for (const TableColumn& column : table) {
     least.push_back(1);
-    for (std::size_t i = 0; i < column.cells.size(); ++i) {
-      // The title of a column of numbers can be wrapped. Its numbers cannot.
-      const std::string& cell = column.cells[i];
-      const bool is_whole = column.is_number && i > 0;
-      for (const std::string_view part :
-           is_whole ? std::vector<std::string_view>{cell} : parts_of(cell)) {
-        least.back() = std::max(least.back(), count_code_points(without_space(part)));
-      }
+    for (const TableCell& cell : column.cells) {
+      least.back() = std::max(least.back(), least_width(cell, breaks));
     }
-    total += column.width;
   }
   for (; total > columns; --total) {
     TableColumn* widest = nullptr;
@@ -97,6 +117,19 @@ void fit(std::vector<TableColumn>& table, std::size_t columns) {
     if (!widest) return;
     --widest->width;
   }
+}
+
+/// Narrows a table until each line has at most `columns` characters, if this is possible. If
+/// wrapping between words is not enough, one space separates the columns. If this is not enough
+/// either, words are divided into pieces. Returns the number of spaces between columns.
+std::size_t fit(std::vector<TableColumn>& table, std::size_t columns) {
+  std::size_t total = usual_gap * (table.size() - 1);
+  for (const TableColumn& column : table) total += column.width;
+  narrow(table, Breaks::words, columns, total);
+  if (total <= columns) return usual_gap;
+  total -= (usual_gap - 1) * (table.size() - 1);
+  narrow(table, Breaks::pieces, columns, total);
+  return 1;
 }
 
 }  // namespace
@@ -111,18 +144,20 @@ void Report::print(std::ostream& out, bool as_json) const {
 void Report::print_table(std::ostream& out, std::size_t columns) const {
   std::vector<TableColumn> table;
   for (const Column& column : columns_) {
-    TableColumn shown{.cells = {column.title}};
+    TableColumn shown{.cells = {{column.title}}};
     for (const Json& row : rows_) {
       const Json* const value = row.find(column.key);
-      shown.is_number = shown.is_number || (value && value->is_number());
-      shown.cells.push_back(column.text ? printable(column.text(row))
-                                        : cell(column, value ? *value : Json()));
+      const bool is_number = value && value->is_number();
+      shown.has_numbers = shown.has_numbers || is_number;
+      shown.cells.push_back(
+          {column.text ? printable(column.text(row)) : cell(column, value ? *value : Json()),
+           is_number});
     }
-    for (const std::string& text : shown.cells)
-      shown.width = std::max(shown.width, count_code_points(text));
+    for (const TableCell& shown_cell : shown.cells)
+      shown.width = std::max(shown.width, count_code_points(shown_cell.text));
     table.push_back(std::move(shown));
   }
-  if (columns > 0) fit(table, columns);
+  const std::size_t gap_size = columns > 0 ? fit(table, columns) : usual_gap;
   for (std::size_t row = 0; row <= rows_.size(); ++row) {
     std::vector<std::vector<std::string>> cells;
     std::size_t lines = 1;
@@ -137,7 +172,8 @@ void Report::print_table(std::ostream& out, std::size_t columns) const {
         const std::string text = i < cells[c].size() ? cells[c][i] : "";
         const std::string gap(table[c].width - std::min(table[c].width, count_code_points(text)),
                               ' ');
-        line += (c == 0 ? "" : "  ") + (table[c].is_number ? gap + text : text + gap);
+        line += std::string(c == 0 ? 0 : gap_size, ' ') +
+                (table[c].has_numbers ? gap + text : text + gap);
       }
       line.resize(line.find_last_not_of(' ') + 1);  // no trailing spaces
       out << line << '\n';

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace longhand::app {
 
@@ -34,6 +35,25 @@ std::size_t status_columns() {
   winsize size = {};
   if (!is_rich_terminal(STDERR_FILENO)) return 0;
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2 ? 80 : size.ws_col;
+}
+
+void write_wrapped(std::ostream& out, std::string_view text, std::size_t column, std::size_t indent,
+                   std::size_t width) {
+  for (bool first = true; !text.empty(); first = false) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    const std::size_t size = count_code_points(word);
+    if (!first && column + 1 + size > width) {
+      out << '\n' << std::string(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      out << ' ';
+      ++column;
+    }
+    out << word;
+    column += size;
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  out << '\n';
 }
 
 std::string bold(std::string_view words, bool rich) {

@@ -20,6 +20,12 @@ std::size_t table_columns(int descriptor);
 /// overwritten.
 std::size_t status_columns();
 
+/// Writes the words of a text, and ends the line. `column` is the number of characters that the
+/// line already has. A word that would exceed `width` columns begins a new line of `indent` spaces,
+/// unless it is the first word.
+void write_wrapped(std::ostream& out, std::string_view text, std::size_t column, std::size_t indent,
+                   std::size_t width);
+
 /// The text in bold, or in bold red, if `rich`. Otherwise the unchanged text.
 std::string bold(std::string_view text, bool rich);
 std::string alarming(std::string_view text, bool rich);

@@ -22,7 +22,7 @@ endif()
 foreach(folder apps autograd core cuda docs examples mpi nccl nn packaging scripts tasks tests)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand/source
-          FILES_MATCHING REGEX "[.](md|svg|tsv|txt|h|cpp|cu|cuh|css|html|js|sh|py|sbatch|json)$")
+          FILES_MATCHING REGEX "[.](md|svg|tsv|txt|h|cpp|cu|cuh|css|html|js|sh|py|sbatch|json|ini|safetensors)$")
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/build/wasm/longhand.wasm.js OPTIONAL
         DESTINATION ${CMAKE_INSTALL_DATADIR}/longhand)

@@ -52,7 +52,7 @@ endfunction()
 
 # Files that the WebAssembly module does not need. Most of them read or write files.
 string(JOIN "|" longhand_wasm_excludes
-       "/core/(crc32c|sha256|folder|mapped_file|gguf.*|safetensors.*|npy|numbers|tensor_file|table_file|zip.*)\\.cpp$"
+       "/core/(sha256|folder|mapped_file|gguf.*|safetensors_(index|parts)|npy|numbers|table_file|zip.*)\\.cpp$"
        "/autograd/catalog/" "/nn/(families|text)/" "/nn/ranks/(mpi|nccl|plugin|threads|watch)"
        "/nn/models/(gguf|hugging|peft|llama_form|sampling)"
        "/nn/training/(checkpoint|fingerprints|memory_estimate|prefetcher|recorded|run_check|step_trace|stop_signals|trainer|unread)"

@@ -1,6 +1,5 @@
 // Learns to read digits from a file of images and a file of labels in the IDX format of MNIST.
-// Usage: digits train-images-idx3-ubyte train-labels-idx1-ubyte. Without arguments, the program
-// draws a small data set and writes it to the files digit-images and digit-labels.
+// Usage: digits IMAGES LABELS. Without arguments, the program draws images and writes both files.
 #include <longhand/longhand.h>
 
 #include <array>
@@ -50,8 +49,7 @@ class Reader final : public nn::Model {
       : Model(backend, /*seed=*/1), last(scope() / "last", 16 * (height / 2) * (width / 2), 10) {}
   nn::Loss loss(const nn::PlacedBatch& batch) override {
     const Shape& images = batch.features.shape();
-    // The input has one channel.
-    const Var x = reshape(batch.features, {images[0], images[1], images[2], 1});
+    const Var x = reshape(batch.features, {images[0], images[1], images[2], 1});  // one channel
     const Var normalized = norm(first(x));  // 16 channels per pixel
     const Var maps = max_pool(activate(Activation::relu, normalized), 2);
     return nn::cross_entropy(last(reshape(maps, {images[0], maps.value().size() / images[0]})),

@@ -1,6 +1,5 @@
-// An encoder and a decoder learn to reverse digits. The encoder's attention has no causal mask, so
-// each digit reads all others. The decoder writes one digit after another. Its cross attention
-// reads every output of the encoder.
+// An encoder and a decoder learn to reverse digits. The encoder's attention has no causal mask. The
+// decoder writes one digit after another, and its cross attention reads every encoder output.
 #include <longhand/longhand.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // A GPT written out: embeddings, blocks of attention and feed forward, and an output layer. It
-// learns a text character by character and continues it. Usage: gpt TEXT_FILE
+// learns an ASCII text character by character and continues it. Usage: gpt TEXT_FILE
 #include <longhand/longhand.h>
 
 #include <algorithm>
@@ -48,7 +48,6 @@ class Gpt final : public nn::Model {
 
 int main(int count, char** arguments) {
   std::ifstream file(count == 2 ? arguments[1] : "");
-  // One token per character of the file, which must be ASCII.
   const std::vector<std::int32_t> text(std::istreambuf_iterator<char>(file), {});
   if (std::ssize(text) <= context || std::ranges::min(text) < 0) {
     return std::cerr << "usage: gpt FILE_OF_ASCII_TEXT\n", 2;

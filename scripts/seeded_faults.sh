@@ -138,12 +138,12 @@ fault "missing fence after waiting" ChaCAL attention/tickets.h "chacal: $long" '
 fault "missing wait for a block" ChaCAL attention/attend.h "chacal: $long" 'if (!own && end > at.offset()) {' 'if (!own && end > at.offset() && begin < 0) {'
 fault "missing __syncthreads" "ChaCAL, own tile" attention/attend.h "chacal: $parity" '    __syncthreads();
     substitute' '    substitute'
-fault "query sees its own key" DeltaFormer attention/attend.h "chain: $parity" 'min(position - (deltaformer ? 1 : 0), end - 1)' 'min(position, end - 1)'
-fault "gain of another row" DeltaFormer attention/attend.h "chain: $parity" 'gain_of(of, 8 * c + c0)' 'gain_of(of, 8 * c)'
-fault "weights without gains" "DeltaFormer, backward" attention/chain_backward.h "chain: $parity" 'p[c][e] *= shared.gains[r];' 'p[c][e] *= 1.0f;'
-fault "missing wait for a block" "DeltaFormer, backward" attention/chain_backward.h "chain: $long" '      wait_for(done +
+fault "query sees its own key" DeltaFormer attention/attend.h "deltaformer: $parity" 'min(position - (deltaformer ? 1 : 0), end - 1)' 'min(position, end - 1)'
+fault "gain of another row" DeltaFormer attention/attend.h "deltaformer: $parity" 'gain_of(of, 8 * c + c0)' 'gain_of(of, 8 * c)'
+fault "weights without gains" "DeltaFormer, backward" attention/chain_backward.h "deltaformer: $parity" 'p[c][e] *= shared.gains[r];' 'p[c][e] *= 1.0f;'
+fault "missing wait for a block" "DeltaFormer, backward" attention/chain_backward.h "deltaformer: $long" '      wait_for(done +
                (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));' '      wait_for(done, 0);'
-fault "missing __syncthreads" "DeltaFormer, gradients of queries" attention/query_gradients.cu "chain: $parity" '    if (first_key >= stop) __syncthreads();
+fault "missing __syncthreads" "DeltaFormer, gradients of queries" attention/query_gradients.cu "deltaformer: $parity" '    if (first_key >= stop) __syncthreads();
 ' ''
 fault "missing __syncthreads" "rules, forward" attention/rule_forward.h "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'

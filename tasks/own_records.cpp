@@ -15,7 +15,7 @@ namespace {
 
 const std::filesystem::path& path_of(const OwnSettings& settings) {
   LONGHAND_CHECK(!settings.files.empty(), "task files: expected files (--task FOLDER), got none");
-  if (settings.part == held_out_name) return settings.files.front().path;
+  if (settings.is_held_out()) return settings.files.front().path;
   const auto file = std::ranges::find(settings.files, settings.part, &TaskFile::name);
   LONGHAND_CHECK(file != settings.files.end(), "task files: expected a file named ",
                  quote(settings.part), ", got none");
@@ -61,6 +61,9 @@ OwnSettings::OwnSettings(const OptionValues& options)
   if (between == "none") between.clear();
   if (after == "none") after.clear();
   if (options.text("held_out") != "auto") held_out = options.number("held_out", 0, 1);
+  LONGHAND_CHECK(held_out == 0 || std::ranges::count(files, validation_name, &TaskFile::name) == 0,
+                 "task files: option held_out: expected 0, because a file has the name ",
+                 validation_name, ", got ", held_out);
   if (options.text("labels") != "auto" && options.text("labels") != "none") {
     split_tokens(unescaped(options, "labels"), true, [&](std::string_view label) {
       class_of.emplace(label, static_cast<std::int32_t>(labels.size()));
@@ -96,7 +99,7 @@ OwnRecords::OwnRecords(const OwnSettings& settings, const Vocabulary& vocabulary
   end_ = records_.size();
   const auto held_out = static_cast<std::uint64_t>(
       std::ceil(settings.held_out * static_cast<double>(records_.size())));
-  if (settings.part == held_out_name) begin_ = end_ - held_out;
+  if (settings.is_held_out()) begin_ = end_ - held_out;
   if (settings.part == "train") end_ -= held_out;
   LONGHAND_CHECK(begin_ < end_, name, ": expected more than ", records_.size(),
                  " records, because ", held_out, " records are held out (--task.held_out)");

@@ -18,7 +18,7 @@
 namespace longhand::tasks {
 
 inline constexpr std::int64_t longest_record = 1 << 20;  // maximum tokens of a record
-inline constexpr std::string_view held_out_name = "held-out";
+inline constexpr std::string_view validation_name = "validation";
 inline constexpr std::string_view default_between = "\n";
 
 /// True if `tokenizer` is "characters" or "spaces", which means that the vocabulary consists of the
@@ -38,12 +38,14 @@ struct OwnSettings {
   /// is a token, without a chat template. In all other cases, the tokens of prompt and answer may
   /// depend on the text around them.
   bool counts_tokens() const;
+  /// True if the samples are the held-out end of the training file.
+  bool is_held_out() const { return held_out > 0 && part == validation_name; }
 
   std::vector<TaskFile> files;  // the first is the training file
   std::string tokenizer, chat_template;
   std::string between, after;  // `between` separates prompt and answer; `after` ends an answer
-  // The part of the data to read: the name of a file (TaskFile::name), or held_out_name for the end
-  // of the training file.
+  // The part of the data to read: the name of a file (TaskFile::name), or validation_name for the
+  // end of the training file.
   std::string part;
   double held_out = 0;       // held-out share of the training file, at its end
   std::int64_t longest = 0;  // maximum number of tokens of a training sample; 0: unknown

@@ -242,7 +242,7 @@ std::vector<Distribution> further(const OptionValues& values) {
     all.push_back({name, [name](OptionValues& v) { v.set("part", name); }});
   };
   const OwnSettings settings(values);
-  if (settings.held_out > 0) add(std::string(held_out_name));
+  if (settings.held_out > 0) add(std::string(validation_name));
   for (const TaskFile& file : settings.files) {
     if (&file != &settings.files.front()) add(file.name);
   }

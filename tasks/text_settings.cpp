@@ -45,7 +45,7 @@ TextSettings::TextSettings(const OptionValues& options)
       examples(options.integer("examples", 0, 1000)),
       cuts(options.choice("cut", {"0", "1"}) == 1) {
   const std::size_t form = options.choice("form", {"auto", "text", "jsonl"});
-  of_records = form == 2 || (form == 0 && text.extension() == ".jsonl");
+  of_records = form == 2 || (form == 0 && file().extension() == ".jsonl");
 }
 
 std::vector<std::pair<std::string, std::filesystem::path>> TextSettings::files() const {

@@ -82,8 +82,10 @@ std::string TokenizerVocabulary::decode(std::span<const std::int32_t> tokens) co
 std::shared_ptr<const nn::Tokenizer> shared_tokenizer(const std::filesystem::path& path) {
   static std::mutex mutex;
   static std::map<std::pair<std::string, std::uint32_t>, std::weak_ptr<const nn::Tokenizer>> known;
-  LONGHAND_CHECK(std::filesystem::exists(path), path.string(),
-                 ": expected a tokenizer.json, a folder with one, or `bytes`");
+  LONGHAND_CHECK(
+      std::filesystem::exists(path), path.string(),
+      ": expected `bytes`, a tokenizer.json or a folder with one, but there is no such file or "
+      "folder");
   const auto absolute = std::filesystem::absolute(path).lexically_normal();
   const std::lock_guard lock(mutex);
   auto& place = known[{absolute.string(), nn::tokenizer_sum(path)}];

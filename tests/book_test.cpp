@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "apps/book/live_pages.h"
 #include "apps/book/markdown_page.h"
 #include "apps/book/mathml.h"
 #include "apps/book/mechanisms.h"
@@ -102,6 +103,13 @@ BOOST_AUTO_TEST_CASE(pages_become_html) {
   BOOST_TEST(page.links[0] == "b.md#c");
 }
 
+BOOST_AUTO_TEST_CASE(pictures_have_a_width_and_a_description) {
+  const auto width = [](const std::string& link) { return link == "a.svg" ? 495 : 0; };
+  BOOST_TEST(markdown_page("![a < b](a.svg) ![c](b.svg)\n", same, width).html ==
+             "<p><img alt=\"a &lt; b\" width=\"495\" src=\"a.svg\"> "
+             "<img alt=\"c\" src=\"b.svg\"></p>\n");
+}
+
 BOOST_AUTO_TEST_CASE(answers_on_pages_are_hidden_until_opened) {
   const MarkdownPage page = markdown_page(
       "Why?\n\n<details><summary>Answer</summary>\n\nA *sum*.\n\n```cpp\na < b\n```\n\n</details>\n"
@@ -171,13 +179,61 @@ BOOST_AUTO_TEST_CASE(every_link_in_the_book_leads_somewhere) {
 }
 
 BOOST_AUTO_TEST_CASE(the_course_is_listed_before_the_mathematics) {
-  const std::string index = contents(written_book().out / "index.html");
+  std::string index = contents(written_book().out / "index.html");
+  const std::size_t list = index.find("<h2>A course");
+  BOOST_REQUIRE(list != index.npos);
+  index.erase(0, list);
   const std::size_t first = index.find("course/number.html"), last = index.find("course/gpt.html");
   BOOST_REQUIRE(last != index.npos);
   BOOST_TEST(first < last);
   BOOST_TEST(last < index.find("math/README.html"));
   const std::string page = contents(written_book().out / "course/number.html");
   BOOST_TEST(contains(page, "<a href=\"neuron.html\">next"));
+}
+
+BOOST_AUTO_TEST_CASE(chapters_and_the_first_page_link_to_the_pages_that_compute) {
+  const fs::path& out = written_book().out;
+  const std::string index = contents(out / "index.html");
+  for (const LivePage& page : live_pages()) {
+    const std::string link = longhand::text("live/", page.name, ".html\"");
+    BOOST_TEST(contains(index, link));
+    for (const std::string_view chapter : page.chapters) {
+      const std::string text = contents(out / (std::string(chapter) + ".html"));
+      BOOST_TEST(contains(text, "<p class=\"try\">Try it: <a href=\"../" + link));
+    }
+  }
+  for (const char* path : {"Students", "Library users", "Texts and models", "Researchers"}) {
+    BOOST_TEST(contains(index, path));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_chapter_shows_a_picture_before_and_a_kernel_after_the_formulas) {
+  const std::string page = contents(written_book().out / "math/chacal.html");
+  const std::size_t picture = page.find("<summary>Picture: ChaCAL"), formula = page.find("<math"),
+                    loop = page.find("id=\"as-code\""),
+                    kernel = page.find("<summary>The kernel: core/cpu/attention/chacal_rows.h");
+  BOOST_TEST(picture < formula);
+  BOOST_TEST(formula < loop);
+  BOOST_TEST(loop < kernel);
+  BOOST_TEST(kernel != page.npos);
+}
+
+BOOST_AUTO_TEST_CASE(formulas_in_html_become_mathml) {
+  const std::string html = with_formulas("<p>$x^2$ and</p>$$y$$");
+  BOOST_TEST(html.starts_with("<p><math"));
+  BOOST_TEST(contains(html, "display=\"block\""));
+  BOOST_TEST(!contains(html, "$"));
+  longhand::expect_refusal([] { with_formulas("costs $5"); }, "expected $ at the end of a formula");
+}
+
+BOOST_AUTO_TEST_CASE(the_model_of_text_is_smaller_than_a_mebibyte) {
+  const std::string script = contents(written_book().out / "live/text_model.js");
+  BOOST_TEST(script.size() < 1U << 20);
+  const std::size_t begin = script.find('{'), end = script.rfind('}');
+  const auto model = longhand::Json::parse(script.substr(begin, end + 1 - begin));
+  BOOST_REQUIRE(model);
+  BOOST_TEST(contains((*model)["ini"].string(), "name = typed"));
+  BOOST_TEST((*model)["parameters"].string().size() % 4 == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_search_for_backpropagation_finds_the_tape_and_the_course) {

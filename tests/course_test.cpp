@@ -98,6 +98,14 @@ std::string prose_of(const std::string& page) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(each_page_begins_with_its_diagram) {
+  for (const Page& page : pages) {
+    const std::string all = text_of(page);
+    const std::size_t picture = all.find("](" + page.name + ".svg)\n");
+    BOOST_TEST(picture < all.find("\n## "), "docs/course/" << page.name << ".md");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(each_page_shows_what_its_code_prints) {
   BOOST_TEST(course_pages().size() == pages.size());
   for (const Page& page : pages) {

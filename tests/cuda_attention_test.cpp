@@ -107,7 +107,7 @@ void compare_large_cases(const char* name, std::size_t& turn, double least = 0,
 BOOST_AUTO_TEST_CASE(long_sequences_and_wide_heads_agree_with_the_reference) {
   const emulator::InterleavedBlocks interleaved;
   std::size_t turn = 0;
-  for (const char* name : {"attention", "reinforced_attention", "chacal", "chain", "fal"}) {
+  for (const char* name : {"attention", "reinforced_attention", "chacal", "deltaformer", "fal"}) {
     compare_large_cases(name, turn);
   }
 }
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(rules_with_many_keys_agree_with_the_reference) {
 // ends and the results are the same.
 BOOST_AUTO_TEST_CASE(the_order_of_blocks_changes_no_bit) {
   const auto backend = make_emulated_cuda_backend({.math = Math::bf16});
-  for (const char* name : {"attention", "reinforced_attention", "chacal", "chain", "fal",
+  for (const char* name : {"attention", "reinforced_attention", "chacal", "deltaformer", "fal",
                            "stick_attention", "tra_attention", "entmax_attention"}) {
     const catalog::Operation& operation = catalog::find(name);
     Rng rng(5, Purpose::test);

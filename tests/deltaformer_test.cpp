@@ -83,8 +83,9 @@ BOOST_AUTO_TEST_CASE(the_worked_example_of_the_docs_is_right) {
 }
 
 BOOST_AUTO_TEST_CASE(deltaformer_equals_a_triangular_system_of_strict_softmax_weights) {
-  check_composed("chain",
-                 [](const catalog::Call& c) { return catalog::find("composed_chain").run(c); });
+  check_composed("deltaformer", [](const catalog::Call& c) {
+    return catalog::find("composed_deltaformer").run(c);
+  });
 }
 
 BOOST_AUTO_TEST_CASE(rows_continue_from_cached_ones) {

@@ -21,12 +21,24 @@ BOOST_AUTO_TEST_CASE(right_answers_pass_and_mistakes_fail) {
       exercises.insert(exercises.end(), more.begin(), more.end());
     }
   }
-  BOOST_TEST(exercises.size() >= 30);
+  BOOST_TEST(exercises.size() >= 50);
   for (const std::string& text : exercises) {
     const Exercise one = parse_exercise(text);
     const bool right = is_derivative(one, one.right), wrong = is_derivative(one, one.wrong);
     BOOST_TEST(right, one.function << ": the answer " << one.right << " is not its derivative");
     BOOST_TEST(!wrong, one.function << ": the mistake " << one.wrong << " goes unnoticed");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_page_of_the_mathematics_has_a_problem_with_a_hidden_answer) {
+  for (const auto& page :
+       std::filesystem::directory_iterator(std::filesystem::path(test_data) / "../docs/math")) {
+    const std::string text = contents(page.path());
+    const std::size_t problem = text.find("\n## Problem");
+    BOOST_TEST_REQUIRE(problem != text.npos, page.path() << " has no problem");
+    const std::string rest = text.substr(problem);
+    BOOST_TEST((contains(rest, "```exercise") || contains(rest, "<details>")),
+               page.path() << ": the problem has no answer");
   }
 }
 

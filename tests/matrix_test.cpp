@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_cell_is_trained_once_and_then_reused) {
     if (row.in_table) columns.insert(row.column);
     if (row.in_table) BOOST_TEST((*row.low <= row.value && row.value <= *row.high));
   }
-  BOOST_TEST((columns == std::set<std::string>{"ID", "2x", "4x", "8x", "sparse", "drift"}));
+  BOOST_TEST((columns == std::set<std::string>{"id", "2x", "4x", "8x", "sparse", "drift"}));
   // If only the number of threads changes, all runs are reused. Other settings require new runs.
   const auto before = fs::last_write_time(options.out / "flip-flop-rope.json");
   RecipeOptions again = options;
@@ -314,13 +314,13 @@ BOOST_AUTO_TEST_CASE(a_cell_of_several_seeds_shows_their_median_and_range) {
   std::ranges::sort(values);
   std::size_t found = 0;
   for (const Row& row : result.rows) {
-    if (row.column == "ID") {
+    if (row.column == "id") {
       ++found;
       BOOST_TEST(row.value == values[1]);
       BOOST_TEST(*row.low == values[0]);
       BOOST_TEST(*row.high == values[2]);
     }
-    if (row.column == "ID, mean" || row.column == "ID, run 3") {
+    if (row.column == "id, mean" || row.column == "id, run 3") {
       ++found;
       BOOST_TEST(!row.in_table);
     }

@@ -251,10 +251,11 @@ BOOST_AUTO_TEST_CASE(a_run_is_trained_resumed_and_verified_with_muon) {
   BOOST_TEST(has("blocks.0.norm1.weight.v"));
   BOOST_TEST(has("blocks.0.mixing.out.weight.m"));
   BOOST_TEST(!has("blocks.0.mixing.out.weight.v"));
-  longhand.refuses(2, train + "--steps 3 --out x --muon-momentum 0.9",
-                   "training.optimizer: expected muon, because options of Muon are set, got adam");
+  longhand.refuses(
+      2, train + "--steps 3 --out x --muon-momentum 0.9",
+      "--muon-momentum: --optimizer: expected muon, because options of Muon are set, got adam");
   longhand.refuses(2, train + "--steps 3 --out x --optimizer muon --moments bf16 --beta2 0.9",
-                   "training.moments: expected f32 with the optimizer muon, got bf16");
+                   "--moments: expected f32 with the optimizer muon, got bf16");
   longhand.refuses(2, train + "--steps 3 --out x --optimizer lion", "--optimizer");
 }
 

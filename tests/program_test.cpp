@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(names_that_other_programs_use_are_accepted) {
       ++meanings[alias];
     }
   }
-  BOOST_TEST(meanings.size() == 13u);
+  BOOST_TEST(meanings.size() == 14u);
 }
 
 BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
@@ -139,14 +139,33 @@ BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
     return width;
   };
   BOOST_TEST(widest((*this)("op list").out) > 120u);  // output to a file has no maximum width
-  for (const std::size_t columns : {80u, 100u, 120u}) {
-    const Outcome list = (*this)("op list", text("COLUMNS=", columns));
+  for (const std::size_t columns : {60u, 80u, 100u, 120u}) {
+    const std::string width = text("COLUMNS=", columns);
+    const Outcome list = (*this)("op list", width);
     BOOST_TEST(list.status == 0);
     BOOST_TEST(widest(list.out) <= columns);
+    BOOST_TEST(widest((*this)("op describe attention", width).out) <= columns);
+    BOOST_TEST(widest((*this)("help", width).out) <= columns);
+    for (const auto& entry : app::commands()) {
+      // Usage and examples are not wrapped, because they can be copied to a shell.
+      const std::string help = (*this)(entry.first + " --help", width).out;
+      const std::size_t options = help.find("\noptions\n");
+      BOOST_TEST(widest(help.substr(options, help.find("\nexample") - options)) <= columns,
+                 entry.first);
+    }
     for (const auto& operation : catalog::operations()) {
       BOOST_TEST(contains(list.out, operation.name + " "));
     }
   }
+  // The lines before the first step fit the terminal. Lines of steps are short only on a terminal.
+  const std::string begun =
+      (*this)(
+          "train --task reversal --layers 1 --heads softmax:2 --width 8 --steps 1 --batch 2 "
+          "--evaluate-samples 2 --threads 1 --out run",
+          "COLUMNS=60")
+          .err;
+  BOOST_TEST(begun.starts_with("# run, "));
+  BOOST_TEST(widest(begun.substr(0, begun.find("\nstep"))) <= 60u);
   for (const char* none : {"COLUMNS=0", "COLUMNS=", "COLUMNS=wide"}) {
     BOOST_TEST((*this)("op list", none).out == (*this)("op list").out, none);
   }
@@ -176,6 +195,8 @@ BOOST_AUTO_TEST_CASE(wrong_usage_is_one_line_and_status_2) {
   refuses(2, "trian", "did you mean train?");
   refuses(2, "train", "--task NAME");
   refuses(2, "train --stesp 3", "did you mean --steps?");
+  refuses(2, "train --task words --batch 0", "train: --batch: expected an integer from 1 to ");
+  refuses(2, "train --task words --task.max 0", "train: --task.max: expected a whole number");
   refuses(2, "train --task sortign", "did you mean sorting?");
   refuses(2, "repro fal/tabel1", "did you mean fal/table1?");
   refuses(2, "info more", "more");

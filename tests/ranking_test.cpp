@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(samples_of_files_that_a_run_trains_on_are_the_last_choice) 
   }
   single.set("task.files", (folder / "train.jsonl").string());
   single.read_files();
-  BOOST_TEST(joined(single.ranking_distributions()) == "held-out train ");
+  BOOST_TEST(joined(single.ranking_distributions()) == "validation train ");
 }
 
 BOOST_AUTO_TEST_CASE(the_names_of_metrics_are_known_without_a_model) {

@@ -394,7 +394,7 @@ BOOST_AUTO_TEST_CASE(reinforcement_is_neither_trained_nor_exported) {
   }
   const TemporaryFolder folder;
   expect_refusal([&] { export_model(model.decoder, folder / "out"); },
-                 "export: expected plain attention, got reinforced heads");
+                 "expected plain attention, got reinforced heads");
 }
 
 // Creates runs of the task reversal. Their heads increase weights at the pairs of tokens in the
@@ -430,7 +430,7 @@ BOOST_FIXTURE_TEST_CASE(a_run_is_scored_with_its_tasks_reference, Program) {
   refuses(1, "train --task reversal --reinforce 0 --steps 1 --out trained",
           "model.reinforce: reinforced heads have no gradient");
   BOOST_TEST(!std::filesystem::exists(path("trained")));
-  refuses(1, "export some --out hf", "export: expected plain attention, got reinforced heads");
+  refuses(1, "export some --out hf", "expected plain attention, got reinforced heads");
 
   std::ofstream(path("text")) << std::string(2000, 'a');
   app::Config text("text");

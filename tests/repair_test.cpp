@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(an_invalid_repair_is_refused_in_one_line_and_leaves_no_file
   longhand.refuses(2, "repair first --out other", "--method");
   longhand.refuses(2, "repair first --method all --out other",
                    "expected columns, rope-off, bias-matrix, bias-heads or reinforce, got \"all\"");
-  longhand.refuses(2, columns + "--columns 4", "--columns: columns: expected numbers from 0 to 3");
+  longhand.refuses(2, columns + "--columns 4", "--columns: expected numbers from 0 to 3");
   longhand.refuses(2, columns + "--columns 2..1", "an ascending range");
   longhand.refuses(2, columns + "--columns first", "such as 0,60..63, got \"first\"");
   longhand.refuses(2, columns + "--train blocks.0", "training.train = auto");

@@ -192,6 +192,12 @@ BOOST_AUTO_TEST_CASE(compare_shows_settings_that_differ_and_scores) {
   }
   const std::vector<std::string> expected{"training.decay", "compute.threads"};
   BOOST_TEST(settings == expected, boost::test_tools::per_element());
+  // A shell completes the name of a folder with a slash. Narrow tables divide settings, not
+  // numbers.
+  const std::string narrow = (*this)("compare runs/narrow/ runs/wide/", "COLUMNS=40").out;
+  BOOST_TEST(contains(narrow.substr(0, narrow.find('\n')), " narrow "));
+  std::istringstream lines(narrow);
+  for (std::string line; std::getline(lines, line);) BOOST_TEST(line.size() <= 40u, line);
   refuses(2, "compare runs/wide", "two runs");
   refuses(1, "compare runs/wide runs/none", "runs/none");
 }

@@ -351,6 +351,9 @@ BOOST_AUTO_TEST_CASE(unusable_texts_are_refused_when_they_are_needed) {
   refuses(1, "train --task text --text absent --quiet --out r",
           "absent: cannot be read: No such file or directory");
   write_atomically(folder / "book", sentences(20));
+  // A text without a task selects the task `text`.
+  refuses(1, "train --text absent --quiet --out r", "train: absent: cannot be read: No such file");
+  refuses(1, "train --text book --set 8 --quiet --out r", "--set: expected 0");
   refuses(1, "train --task text --text book --set 8 --quiet --out r",
           "--set: expected 0 (no random training set), because the task already has a fixed list "
           "of 2 training samples; got 8");
@@ -417,7 +420,9 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused_in_one_line) {
   refuses(1, "train --task text --steps 1 --quiet --out r", "--text FILE");
   refuses(1, "train --task text --text absent --steps 1 --quiet --out r", "absent");
   refuses(2, "train --task flip-flop --text absent --out r", "--text");
-  refuses(2, "train --task text --text x --tokenizer absent --out r", "absent");
+  refuses(
+      2, "train --task text --text x --tokenizer absent --out r",
+      "absent: expected `bytes`, a tokenizer.json or a folder with one, but there is no such file");
   refuses(2, "generate r --prompt x --temperature hot", "--temperature");
   refuses(2, "generate r --prompt x --top-p 2", "--top-p");
   BOOST_TEST(!std::filesystem::exists(folder / "r"));

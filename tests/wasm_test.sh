@@ -16,7 +16,7 @@ train() {
   name=$1
   shift
   "$program" train --task flip-flop --task.instructions 32 --layers 2 --steps 200 --rate 3e-3 \
-    --warm-up 20 --evaluate-samples 20 --quiet --out "$work/$name" "$@" >/dev/null
+    --warm-up 20 --evaluate-samples 20 --quiet --out "$work/runs/$name" "$@" >/dev/null
 }
 small="--width 32 --batch 16 --math portable"
 # shellcheck disable=SC2086  # lists of words
@@ -32,4 +32,6 @@ train mixed --heads softmax:3,fal:1 --width 48 --batch 3 --gated 1 --activation 
 # The plain module has the kernels of the instruction set portable, which rounds every multiplication
 # and addition separately.
 LONGHAND_CPU=portable train plain --heads fal:1,softmax:1 --width 32 --batch 4 --math exact
-node --experimental-wasm-relaxed-simd tests/wasm_test.js build/wasm "$work"
+"$program" generate apps/book/live/writer --prompt "The gradient of the" --tokens 4 --temperature 0 \
+  --json > "$work/writer.json"
+node --experimental-wasm-relaxed-simd tests/wasm_test.js build/wasm "$work/runs" "$work/writer.json"

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "apps/book/live_pages.h"
 #include "apps/book/markdown_page.h"
 #include "apps/book/mechanisms.h"
 #include "apps/html/page.h"
@@ -39,6 +40,18 @@ struct Checked {
   std::int64_t entries = 0;  // number of entries in the inputs of the timed test case
   double milliseconds = 0;
 };
+
+/// The width in pixels at which the book shows a picture, from its viewBox. Pictures are drawn for
+/// reports with several pictures per row. The book shows them larger, up to the width of the page.
+int shown_width(const std::string& svg) {
+  constexpr std::string_view before = "viewBox=\"0 0 ";
+  constexpr double magnified = 1.5;
+  const std::size_t at = svg.find(before);
+  if (at == svg.npos) return 0;
+  double width = 0;
+  std::from_chars(svg.data() + at + before.size(), svg.data() + svg.size(), width);
+  return width > 0 && width < 1e5 ? static_cast<int>(magnified * width) : 0;
+}
 
 std::int64_t entries_of(const catalog::Case& example) {
   std::int64_t sum = 0;
@@ -100,8 +113,7 @@ class Book {
       for (std::size_t i = 0; i < chapters_[part].size(); ++i) chapter(part, i);
     }
     mechanism_pages();
-    computing_page("flip_flop", "Flip-Flop, trained in this page");
-    computing_page("tape", "Backpropagation by hand");
+    for (const LivePage& one : live_pages()) live_page(one);
     for (const char* folder : {"docs", "docs/guide", "docs/results", "docs/results/studies"}) {
       documents(folder);
     }
@@ -114,6 +126,7 @@ class Book {
     }
     save("live/longhand.js", read("apps/wasm/longhand.js"));
     save("live/page.js", read("apps/book/live/page.js"));
+    save("live/text_model.js", text_model_script(options_.source / "apps/book/live/writer"));
     if (!options_.module.empty()) {
       save("live/longhand.wasm.js", read_text(options_.module, largest_module));
     }
@@ -199,6 +212,25 @@ class Book {
     return there.lexically_relative(page.parent_path()).generic_string() + anchor;
   }
 
+  /// Converts a document of the repository to a page of the book, and saves the pictures of the
+  /// page.
+  MarkdownPage document_page(const fs::path& from, const fs::path& page) {
+    const auto picture_of = [&](const std::string& link) {
+      return (from.parent_path() / link).lexically_normal();
+    };
+    const MarkdownPage document = markdown_page(
+        read(from), [&](const std::string& link) { return resolve(link, from, page); },
+        [&](const std::string& link) {
+          const fs::path picture = picture_of(link);
+          return picture.extension() == ".svg" ? shown_width(read(picture)) : 0;
+        });
+    for (const std::string& link : document.links) {
+      const fs::path picture = picture_of(link);
+      if (picture.extension() == ".svg") save(page_of(picture), read(picture));
+    }
+    return document;
+  }
+
   /// True for a folder of documents that are chapters of the book.
   static bool is_part(std::string_view folder) {
     return folder == "docs/course" || folder == "docs/math";
@@ -249,7 +281,6 @@ class Book {
               "hidden></div>\n"
               "<main>\n",
               content, turned ? turns : "", "</main>\n<script src=\"", top,
-              "search.js\"></script>\n<script src=\"", top,
               "book.js\"></script>\n</body></html>\n"));
     ++facts_.pages;
     for (std::size_t at = content.find("<math"); at != content.npos;
@@ -265,9 +296,13 @@ class Book {
     const std::vector<std::string>& names = chapters_.at(part.string());
     const std::string& name = names[number];
     const fs::path from = "docs" / part / (name + ".md"), file = part / (name + ".html");
-    const MarkdownPage document = markdown_page(
-        read(from), [&](const std::string& link) { return resolve(link, from, file); });
+    const MarkdownPage document = document_page(from, file);
     std::string content = document.html;
+    const std::size_t heading = content.find("</h1>");
+    if (heading != content.npos) {
+      content.insert(heading + 5, "\n" + live_links(text(part.string(), '/', name)) +
+                                      (part == "math" ? pictures(name) : ""));
+    }
     if (part == "math") content += audit_section(name) + side_by_side(document, from, file);
     Place place{.title = document.title};
     if (number > 0) place.previous = names[number - 1] + ".html";
@@ -329,7 +364,40 @@ class Book {
       }
     }
     if (columns.empty()) return {};
-    return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n";
+    return "<h2 id=\"as-code\">As code</h2>\n<div class=\"sources\">\n" + columns + "</div>\n" +
+           kernel(document, from, file);
+  }
+
+  /// The source of the CPU kernel that computes what the first reference loop of a page computes,
+  /// closed until the reader opens it. Empty if no kernel has the loop's name.
+  std::string kernel(const MarkdownPage& document, const fs::path& from, const fs::path& file) {
+    for (const std::string& link : document.links) {
+      const fs::path loop = (from.parent_path() / link).lexically_normal();
+      if (!loop.generic_string().starts_with("core/reference/")) continue;
+      const std::string name = loop.stem().string(), folder = "core/cpu/";
+      for (const std::string& kernel :
+           {folder + name + ".op.cpp", folder + name + "/" + name + ".simd.cpp",
+            folder + "attention/" + name + "_rows.h", folder + "attention/" + name + ".simd.cpp"}) {
+        const std::string page = page_of(kernel).generic_string();
+        if (page.empty()) continue;
+        const std::string there =
+            fs::path(page).lexically_relative(file.parent_path()).generic_string();
+        return folded(text("The kernel: ", kernel), numbered(read(kernel), there));
+      }
+    }
+    return {};
+  }
+
+  /// Pictures of the mechanisms that a chapter explains. The first is open.
+  std::string pictures(const std::string& chapter) const {
+    std::string html;
+    for (std::size_t i = 0; i < mechanisms_.size(); ++i) {
+      const Mechanism& one = mechanisms_[i];
+      if (one.chapter != chapter) continue;
+      html +=
+          folded(text("Picture: ", html::escape(one.title)), steps_picture(one, i), html.empty());
+    }
+    return html;
   }
 
   /// HTML of code with numbered lines. The numbers are links to the same lines on page `link`. If
@@ -352,7 +420,7 @@ class Book {
   }
 
   void mechanism_pages() {
-    const std::vector<Mechanism> all = mechanisms();
+    const std::vector<Mechanism>& all = mechanisms_;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Mechanism& one = all[i];
       Place place{.title = std::string(one.title)};
@@ -368,7 +436,6 @@ class Book {
               text("longhand train --task flip-flop --heads ", one.heads, ":4 --steps 300")));
       page(text("mechanisms/", one.name, ".html"), place, content, text(one.title, "\n", one.says));
     }
-    mechanisms_ = all;
   }
 
   void documents(const fs::path& folder) {
@@ -379,29 +446,42 @@ class Book {
     std::ranges::sort(files);
     for (const fs::path& name : files) {
       const fs::path from = folder / name, file = page_of(from);
-      const MarkdownPage document = markdown_page(
-          read(from), [&](const std::string& link) { return resolve(link, from, file); });
+      const MarkdownPage document = document_page(from, file);
       page(file, {.title = document.title}, document.html, document.plain);
       documents_[folder.generic_string()].emplace_back(file.generic_string(), document.title);
-      for (const std::string& link : document.links) {
-        const fs::path picture = (folder / link).lexically_normal();
-        if (picture.extension() == ".svg") save(page_of(picture), read(picture));
-      }
     }
   }
 
-  /// A page that computes in the reader's browser. Its text and its script are in apps/book/live/.
-  void computing_page(const std::string& name, const std::string& title) {
-    const fs::path from = fs::path("apps/book/live") / name, file = text("live/", name, ".html");
-    std::string content = read(from.string() + ".html");
-    for (const std::string& script :
-         {std::string("longhand.wasm"), std::string("longhand"), std::string("page"), name}) {
-      if (script == "longhand.wasm" && options_.module.empty()) continue;
+  void live_page(const LivePage& one) {
+    const std::string from = text("apps/book/live/", one.name);
+    std::string content = with_formulas(read(from + ".html"));
+    std::vector<std::string_view> scripts{"longhand", "page"};
+    if (!options_.module.empty()) scripts.insert(scripts.begin(), "longhand.wasm");
+    scripts.insert(scripts.end(), one.scripts.begin(), one.scripts.end());
+    scripts.push_back(one.name);
+    for (const std::string_view script : scripts) {
       content += text("<script src=\"", script, ".js\"></script>\n");
     }
-    save(text("live/", name, ".js"), read(from.string() + ".js"));
-    page(file, {.title = title}, content, title);
-    computing_pages_.emplace_back(file.generic_string(), title);
+    save(text("live/", one.name, ".js"), read(from + ".js"));
+    page(text("live/", one.name, ".html"), {.title = std::string(one.title)}, content,
+         text(one.title, '\n', one.summary));
+  }
+
+  /// Links from a chapter, "PART/CHAPTER", to the pages that compute what it explains.
+  static std::string live_links(std::string_view chapter) {
+    std::string links;
+    for (const LivePage& one : live_pages()) {
+      if (std::ranges::count(one.chapters, chapter) == 0) continue;
+      links += text("<p class=\"try\">Try it: <a href=\"../live/", one.name, ".html\">", one.title,
+                    "</a>. ", html::escape(one.summary), "</p>\n");
+    }
+    return links;
+  }
+
+  /// A part of a page that is closed until the reader opens it.
+  static std::string folded(std::string_view title, const std::string& content, bool open = false) {
+    return text("<details", open ? " open" : "", "><summary>", title, "</summary>\n", content,
+                "</details>\n");
   }
 
   static std::string link_list(const std::vector<std::pair<std::string, std::string>>& links) {
@@ -431,30 +511,62 @@ class Book {
     return html + "</ol>\n";
   }
 
+  /// The sections of docs/README.md, the paths through the documents, side by side.
+  std::string paths() {
+    const fs::path from = "docs/README.md", file = "index.html";
+    const MarkdownPage document = markdown_page(
+        read(from), [&](const std::string& link) { return resolve(link, from, file); });
+    std::string html = "<div class=\"cards paths\">\n";
+    std::size_t begin = document.html.find("<h2");
+    while (begin != document.html.npos) {
+      const std::size_t end = document.html.find("<h2", begin + 1);
+      html += text("<section>", document.html.substr(begin, end - begin), "</section>\n");
+      begin = end;
+    }
+    return html + "</div>\n";
+  }
+
+  static std::string live_cards() {
+    std::string html = "<div class=\"cards\">\n";
+    for (const LivePage& one : live_pages()) {
+      html += text("<a class=\"card\" href=\"live/", one.name, ".html\"><strong>", one.title,
+                   "</strong> ", html::escape(one.summary), "</a>\n");
+    }
+    return html +
+           "<a class=\"card\" href=\"more/exercises.html\"><strong>Exercises</strong> Type a "
+           "derivative. The page finds the first point at which it is wrong.</a>\n</div>\n";
+  }
+
   void contents() {
     std::string content =
         "<h1>longhand: the book</h1>\n" +
         html::paragraph(
-            "Every operation that longhand trains with: its formula, how its derivative follows, "
-            "the "
-            "plain loop that computes it and what this machine found when it checked both.");
-    content += "<h2>Pages that compute</h2>\n" + link_list(computing_pages_);
-    content += "<h2>A course for students</h2>\n" + chapter_list("course") +
-               "<h2>The mathematics</h2>\n" + chapter_list("math") +
-               "<p><a href=\"more/exercises.html\">Exercises</a>, with a command that says "
-               "whether an answer is right.</p>\n<h2>What a head sees</h2>\n";
+            "At the end of this book you can compute by hand everything that a transformer does: "
+            "each formula, its derivative, the loop that computes it and the kernel that computes "
+            "it fast. You know why models fail on texts longer than those they were trained on, "
+            "and which kinds of attention do not. Nothing has to be believed: each page shows what "
+            "this machine found when it checked the formulas against difference quotients and the "
+            "kernels against plain loops.") +
+        "<h2>Try it in this browser</h2>\n" + live_cards() + "<h2>Four paths</h2>\n" + paths();
+    content +=
+        "<h2>A course for students</h2>\n" + chapter_list("course") + "<h2>The mathematics</h2>\n" +
+        html::paragraph(
+            "A page shows a picture if there is one, the formula, how its derivative follows, "
+            "and an example with numbers. A problem, the results of the checks, the loop and "
+            "the fast kernel follow.") +
+        chapter_list("math");
     std::vector<std::pair<std::string, std::string>> links;
     for (const Mechanism& one : mechanisms_) {
       links.emplace_back(text("mechanisms/", one.name, ".html"), one.title);
     }
-    content +=
-        link_list(links) + "<h2>The papers, and what came out here</h2>\n" +
-        "<p><a href=\"more/papers.html\">What each claims, and our figures beside its</a>. The "
-        "pages of results:</p>\n" +
-        link_list(documents_["docs/results"]) + link_list(documents_["docs/results/studies"]) +
-        "<h2>How to use the program</h2>\n" + link_list(documents_["docs/guide"]) +
-        "<h2>How it is built</h2>\n" + link_list(documents_["docs"]);
-    content += "<h2>Operations</h2>\n";
+    content += "<h2>Further pages</h2>\n" +
+               folded("Pictures: what a head sees, one query at a time", link_list(links)) +
+               folded("Results: the claims of the papers, and our figures",
+                      "<p><a href=\"more/papers.html\">What each paper claims</a></p>\n" +
+                          link_list(documents_["docs/results"]) +
+                          link_list(documents_["docs/results/studies"])) +
+               folded("Guides: how to use the program", link_list(documents_["docs/guide"])) +
+               folded("Design: how the program is built", link_list(documents_["docs"]));
     std::vector<std::vector<std::string>> rows;
     for (const catalog::Operation& operation : catalog::operations()) {
       rows.push_back({text("<a href=\"math/", operation.page, ".html\"><code>",
@@ -462,8 +574,9 @@ class Book {
                       html::escape(operation.formula)});
     }
     std::ranges::sort(rows);
-    content += text("<div class=\"wrap\">", html::table({"operation", "what it computes"}, rows),
-                    "</div>");
+    content += folded("Operations: every formula in one table",
+                      text("<div class=\"wrap\">",
+                           html::table({"operation", "what it computes"}, rows), "</div>"));
     page("index.html", {.title = "longhand: the book"}, content, {});
   }
 
@@ -472,9 +585,7 @@ class Book {
   std::map<std::string, std::vector<Checked>> checked_;       // key: chapter
   std::map<std::string, std::vector<std::string>> chapters_;  // key: part, "course" or "math"
   std::map<std::string, std::string> titles_;  // key: "PART/CHAPTER"; value: the chapter's title
-  std::vector<Mechanism> mechanisms_;
-  /// File and title of each page that computes in the reader's browser.
-  std::vector<std::pair<std::string, std::string>> computing_pages_;
+  const std::vector<Mechanism> mechanisms_ = mechanisms();
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> documents_;
   std::set<std::string> sources_;
   Json::Array search_;

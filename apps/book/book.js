@@ -1,5 +1,16 @@
 "use strict";
 
+// Loads a script of the book.
+function load(script) {
+  return new Promise((resolve, reject) => {
+    const made = document.createElement("script");
+    made.src = document.body.dataset.top + script;
+    made.addEventListener("load", resolve);
+    made.addEventListener("error", () => reject(new Error(script + " cannot be read")));
+    document.head.append(made);
+  });
+}
+
 // Finds the pages that contain all words of a question. Pages whose titles contain more of the
 // words are listed first.
 function find(question) {
@@ -18,8 +29,13 @@ function find(question) {
     .slice(0, 20);
 }
 
-function show(question) {
-  const place = document.getElementById("found");
+// The texts of all pages are loaded when the reader begins to search.
+let texts = null;
+const loadTexts = () => texts ??= load("search.js");
+
+async function show() {
+  await loadTexts();
+  const question = document.getElementById("search").value, place = document.getElementById("found");
   place.replaceChildren();
   place.hidden = question.trim().length < 2;
   if (place.hidden) return;
@@ -52,20 +68,10 @@ function makeSteps(figure) {
   }
 }
 
-function load(script) {
-  return new Promise((resolve, reject) => {
-    const made = document.createElement("script");
-    made.src = document.body.dataset.top + "live/" + script;
-    made.addEventListener("load", resolve);
-    made.addEventListener("error", () => reject(new Error(script + " cannot be read")));
-    document.head.append(made);
-  });
-}
-
 // The module in a worker, which checks answers. It is loaded when the first answer is checked.
 let checker = null;
 async function openChecker() {
-  await Promise.all([load("longhand.wasm.js"), load("longhand.js")]);
+  await Promise.all([load("live/longhand.wasm.js"), load("live/longhand.js")]);
   return new LonghandWorker(await unpackLonghand(longhandModule));
 }
 
@@ -106,6 +112,7 @@ function makeExercise(place) {
   place.prepend(form);
 }
 
-document.getElementById("search").addEventListener("input", event => show(event.target.value));
+document.getElementById("search").addEventListener("focus", loadTexts);
+document.getElementById("search").addEventListener("input", show);
 document.querySelectorAll(".steps").forEach(makeSteps);
 if ("module" in document.body.dataset) document.querySelectorAll(".exercise").forEach(makeExercise);

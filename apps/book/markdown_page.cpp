@@ -91,7 +91,9 @@ std::size_t closing_bracket(std::string_view text, std::size_t open) {
 
 class Converter {
  public:
-  explicit Converter(const std::function<std::string(const std::string&)>& link) : link_(link) {}
+  Converter(const std::function<std::string(const std::string&)>& link,
+            const std::function<int(const std::string&)>& picture_width)
+      : link_(link), picture_width_(picture_width) {}
 
   MarkdownPage convert(std::string_view markdown) {
     page_.html = blocks(lines_of(markdown), 0);
@@ -341,9 +343,14 @@ class Converter {
     const std::string target(rest.substr(middle + 2, end - middle - 2));
     page_.links.push_back(target);
     const std::string place = html::escape(link_(target));
-    html += picture ? text("<img alt=\"\" src=\"", place, "\">")
-                    : text("<a href=\"", place, "\">",
-                           inline_html(rest.substr(1, middle - 1), depth + 1), "</a>");
+    if (picture) {
+      const int width = picture_width_ ? picture_width_(target) : 0;
+      html += text("<img alt=\"", html::escape(rest.substr(2, middle - 2)), "\"",
+                   width > 0 ? text(" width=\"", width, "\"") : "", " src=\"", place, "\">");
+    } else {
+      html += text("<a href=\"", place, "\">", inline_html(rest.substr(1, middle - 1), depth + 1),
+                   "</a>");
+    }
     rest.remove_prefix(end + 1);
     return true;
   }
@@ -390,14 +397,30 @@ class Converter {
   }
 
   const std::function<std::string(const std::string&)>& link_;
+  const std::function<int(const std::string&)>& picture_width_;
   MarkdownPage page_;
 };
 
 }  // namespace
 
 MarkdownPage markdown_page(std::string_view markdown,
-                           const std::function<std::string(const std::string&)>& link) {
-  return Converter(link).convert(markdown);
+                           const std::function<std::string(const std::string&)>& link,
+                           const std::function<int(const std::string&)>& picture_width) {
+  return Converter(link, picture_width).convert(markdown);
+}
+
+std::string with_formulas(std::string_view html) {
+  std::string result;
+  while (true) {
+    const std::size_t begin = html.find('$');
+    result += html.substr(0, begin);
+    if (begin == html.npos) return result;
+    const std::string_view mark = html.substr(begin, 2) == "$$" ? "$$" : "$";
+    const std::size_t first = begin + mark.size(), end = html.find(mark, first);
+    LONGHAND_CHECK(end != html.npos, "expected ", mark, " at the end of a formula");
+    result += scrolling_formula(html.substr(first, end - first), mark.size() == 2);
+    html.remove_prefix(end + mark.size());
+  }
 }
 
 std::vector<std::string> blocks_of(std::string_view markdown, std::string_view kind) {

@@ -38,7 +38,9 @@ struct Compared {
 void name(std::vector<Compared>& runs) {
   Texts short_names;
   for (const Compared& run : runs) {
-    short_names.push_back(std::filesystem::absolute(run.path).lexically_normal().filename());
+    const auto path = std::filesystem::absolute(run.path).lexically_normal();
+    // The name of a path that ends with a slash is empty.
+    short_names.push_back((path.has_filename() ? path : path.parent_path()).filename());
   }
   const bool distinct = std::ranges::all_of(short_names, [&](const std::string& one) {
     return !one.empty() && std::ranges::count(short_names, one) == 1;
@@ -53,13 +55,17 @@ void name(std::vector<Compared>& runs) {
 /// or if the task is made from files. For texts it limits the tokens that the model reads at once.
 bool ignores_longest(const Config& config) {
   const ModelSettings model = config.model_settings();
-  return model.decoder.positions != nn::Positions::learned && !config.kind().files &&
+  return model.decoder.positions != nn::Positions::learned && config.kind().name != "text" &&
          model.position_ids == tasks::PositionIds::places;
 }
 
 /// True if a setting has the same effect in both runs.
 bool same_effect(const Config& a, const Config& b, const std::string& key) {
   if (same_setting(a, b, key)) return true;
+  const auto trains = [](const Config& config) { return config.training().schedule.steps > 0; };
+  if (key.starts_with("training.") && key != "training.steps" && !(trains(a) && trains(b))) {
+    return true;
+  }
   if (key == "model.longest") return ignores_longest(a) && ignores_longest(b);
   if (key == "model.inner") {
     const auto inner = [&](const Config& config) {

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -8,6 +10,7 @@
 #include "apps/audit.h"
 #include "apps/compute.h"
 #include "apps/report.h"
+#include "apps/terminal.h"
 #include "core/npy.h"
 
 namespace longhand::app::op_command {
@@ -83,11 +86,14 @@ std::string joined(const Json& words) {
 }
 
 void print_description(const Json& facts) {
-  const auto entry = [](const std::string& name, const std::string& rest) {
-    std::cout << "  " << std::left << std::setw(13) << name << ' ' << rest << '\n';
+  const std::size_t terminal = table_columns(STDOUT_FILENO);
+  const std::size_t columns = terminal == 0 ? 88 : terminal;
+  const auto entry = [&](const std::string& name, const std::string& rest) {
+    std::cout << "  " << std::left << std::setw(13) << name << ' ';
+    write_wrapped(std::cout, rest, std::max<std::size_t>(name.size(), 13) + 3, 16, columns);
   };
-  std::cout << facts["op"].string() << ": " << facts["formula"].string()
-            << "\n\ninputs, tensors of the --in file\n";
+  write_wrapped(std::cout, facts["op"].string() + ": " + facts["formula"].string(), 0, 2, columns);
+  std::cout << "\ninputs, tensors of the --in file\n";
   for (const Json& input : facts["inputs"]) {
     entry(input["name"].string(), input["shape"].string() + "; " + input["type"].string() +
                                       (input["optional"].boolean() ? ", optional" : ""));
@@ -106,10 +112,13 @@ void print_description(const Json& facts) {
     entry("read", joined(read) + (read.size() == 1 && read[0] == "dloss" ? "; default: 1" : ""));
     entry("written", joined(facts["gradients_written"]) + ", for the inputs given");
   }
-  std::cout
-      << "\nThe type of activations is --dtype; default: that of the first activation in the "
-         "file.\nMasters are f64 if activations are f64, otherwise f32. Indices are integers. "
-         "Tensors of\nother float types are converted.\n";
+  std::cout << '\n';
+  write_wrapped(
+      std::cout,
+      "The type of activations is --dtype; default: that of the first activation in the "
+      "file. Masters are f64 if activations are f64, otherwise f32. Indices are integers. "
+      "Tensors of other float types are converted.",
+      0, 0, columns);
 }
 
 /// Parses attributes of an operation, each of the form NAME=VALUE. VALUE must be a number if the

@@ -124,7 +124,8 @@ void train_on(nn::Communicator& ranks, const Arguments& arguments, RunControl co
 RunControl train_control(const Arguments& arguments) {
   if (arguments.empty()) {
     wrong_usage(
-        "expected --task NAME, --config FILE, --from RUN or --resume DIR; see `longhand train "
+        "expected --task NAME, --text FILE, --config FILE, --from RUN or --resume DIR; see "
+        "`longhand train "
         "--help`");
   }
   RunControl control = run_control(arguments);
@@ -184,9 +185,8 @@ const Register command{
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes =
-         "Ctrl-C and --max-minutes write a checkpoint. Resuming a run, or training on several\n"
-         "ranks with `mpirun -np N longhand train ...`, changes no bit (docs/scaling.md).",
+     .notes = "Ctrl-C and --max-minutes write a checkpoint. Resuming a run, or training on\n"
+              "ranks with `mpirun -np N longhand train ...`, changes no bit (docs/scaling.md).",
      .run = run}};
 
 }  // namespace

@@ -269,7 +269,7 @@ std::string protocol(const Made& made) {
            first.config.text("model.layers"), " layers of width ", first.config.text("model.width"),
            ", ", first.last_step(), " steps of ", first.config.text("training.batch_tokens"),
            " tokens. The figure is the main metric of the task under teacher forcing. Samples are "
-           "as in training (ID), or have exactly 2, 4 and 8 times the maximum training length, "
+           "as in training (id), or have exactly 2, 4 and 8 times the maximum training length, "
            "and none was seen in training. In the report and in the book the colour shows the "
            "share above guessing, where guessing always answers with the most frequent target. ");
   if (std::ranges::any_of(made.choice.tasks,

@@ -163,11 +163,11 @@ LoadedRun load(const CellRun& run, const RecipeOptions& options) {
 }
 
 /// The task on which learning rates are compared, with samples of the training distribution that no
-/// training uses. If the task consists of files, these samples are the held-out records or a file
-/// named `id` or `validation`. If there are no such records or files, the training file is used.
+/// training uses. If the task consists of files, these samples are the distribution `id` or
+/// `validation`. If neither exists, the training file is used.
 std::unique_ptr<tasks::Task> selecting_task(const Config& config) {
   for (const tasks::Distribution& d : config.distributions()) {
-    const bool is_new = d.name == "id" || d.name == "held-out" || d.name == "validation";
+    const bool is_new = d.name == "id" || d.name == "validation";
     if (config.kind().name == "files" && is_new) return config.task(d.name);
   }
   return config.task();
@@ -326,7 +326,7 @@ std::vector<GridRun> cell_runs(const Cell& cell, const RecipeOptions& options) {
 
 std::vector<Test> tests_of(const MatrixTask& task) {
   std::vector<Test> tests;
-  if (task.files.empty()) tests = {{"ID", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}};
+  if (task.files.empty()) tests = {{"id", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}};
   for (const std::string_view other : task.others) tests.push_back({std::string(other), 0});
   return tests;
 }

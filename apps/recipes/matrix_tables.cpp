@@ -26,7 +26,7 @@ constexpr Mechanism all_mechanisms[] = {
     {"delta", "Gated DeltaNet", "delta:4", "none"},
     {"deltaformer", "DeltaFormer", "deltaformer:4", "none", Scale::paper},
     {"path", "PaTH", "path:4", "none", Scale::paper, "path_rank=8"},
-    {"selective-rope", "Selective RoPE", "selective_rope:4", "none", Scale::paper, "angle_rank=8"},
+    {"selective_rope", "Selective RoPE", "selective_rope:4", "none", Scale::paper, "angle_rank=8"},
     {"lstm", "LSTM", "lstm:1", "none", Scale::laptop, "deviation=0.1", 9},
     {"fox-6", "FoX that forgets little at first", "fox:4", "none", Scale::paper, "forget_bias=6"},
     {"fal-nope", "FAL beside softmax, no positions", "softmax:3,fal:1", "none", Scale::paper},

@@ -107,14 +107,6 @@ auto made_of(const std::string& place, F make) {
   }
 }
 
-/// Throws an Error with `message`, which concerns the value of a setting. `origin` is the source of
-/// the value. If it is a flag, throws a UsageError.
-[[noreturn]] void refuse(const std::string& origin, const std::string& message) {
-  if (origin.empty()) fail(message);
-  if (origin.starts_with("--")) wrong_usage(origin, ": ", message);
-  fail(origin, ": ", message);
-}
-
 }  // namespace
 
 Config::Config(std::string_view task) {
@@ -186,10 +178,12 @@ Config Config::parse(std::string_view ini, const std::string& source) {
 }
 
 Config Config::from(const Arguments& arguments) {
-  Config config = arguments.given("config")
-                      ? parse(read_text_or_pipe(arguments.word("config"), largest_ini),
-                              arguments.word("config"))
-                      : as_usage("task", [&] { return Config(arguments.word("task")); });
+  const bool names_text = arguments.given("text") && !arguments.given("task");
+  Config config =
+      arguments.given("config")
+          ? parse(read_text_or_pipe(arguments.word("config"), largest_ini),
+                  arguments.word("config"))
+          : as_usage("task", [&] { return Config(names_text ? "text" : arguments.word("task")); });
   if (arguments.given("config") && arguments.given("task")) {
     const auto named = as_usage("task", [&] { return tasks::named_task(arguments.word("task")); });
     if (named.kind.name != config.text("task.name")) {
@@ -309,13 +303,27 @@ void Config::set(std::string_view key, std::string value, std::string origin) {
   setting.origin = std::move(origin);
 }
 
+void Config::refuse(const Setting& setting, const std::string& message) const {
+  const std::string &origin = setting.origin, &key = setting.key;
+  if (origin.empty()) fail(message);
+  if (!origin.starts_with("--")) fail(origin, ": ", message);
+  const std::string name = key.substr(key.find('.') + 1);
+  for (const std::string& subject : {key, name, "task " + kind().name + ": option " + name}) {
+    if (!message.starts_with(subject + ": ")) continue;
+    wrong_usage(origin, message.substr(subject.size()));
+  }
+  const std::string subject = message.substr(0, message.find(": "));
+  if (!knows(subject)) wrong_usage(origin, ": ", message);
+  wrong_usage(origin, ": ", shown_flag(flag_of(subject, kind())), message.substr(subject.size()));
+}
+
 void Config::assign(const nn::Options& options, std::string_view section) const {
   for (const nn::BoundOption& option : options.all()) {
     const Setting& given = settings_[index_of(std::string(section) + "." + option.name)];
     try {
       option.assign(given.value);
     } catch (const Error& error) {
-      refuse(given.origin, error.what());
+      refuse(given, error.what());
     }
   }
 }
@@ -342,7 +350,7 @@ tasks::OptionValues Config::task_values() const {
 std::string Config::add_file(const std::string& path) {
   if (kind().name == "text") {
     set("task.validation", path);
-    return "validation";
+    return std::string(tasks::validation_name);
   }
   LONGHAND_CHECK(kind().name == "files",
                  "expected a run of the task \"text\" or \"files\", got a run of the task ",
@@ -376,7 +384,7 @@ std::vector<std::string> Config::ranking_distributions() const {
     // the distribution training.train_on is ranked last too: its score would use the samples of the
     // file on which the run was trained. A task without files generates new samples for a score.
     const bool is_trained = &d == &all.front() || (kind().files && d.name == training().train_on);
-    const bool validates = d.name == "validation" || d.name == tasks::held_out_name;
+    const bool validates = d.name == tasks::validation_name;
     const bool is_ood = d.name.starts_with("ood");
     const bool is_test = d.compared && d.name != "id";
     groups[is_trained ? 4 : validates ? 0 : is_ood ? 1 : is_test ? 2 : 3].push_back(d.name);
@@ -448,7 +456,7 @@ void Config::check() const {
     without.set(setting.key, defaults.text(setting.key));
     // If the contradiction remains without this setting, another setting causes it.
     if (without.contradiction() == message) continue;
-    refuse(setting.origin, message);
+    refuse(setting, message);
   }
   fail(message);
 }

@@ -116,6 +116,10 @@ class Config {
   };
   std::size_t index_of(std::string_view key) const;
   const std::string& origin(std::string_view key) const { return settings_[index_of(key)].origin; }
+  /// Throws an Error with `message`, which concerns the value of `setting`. If a flag set the
+  /// value, throws a UsageError, and a setting's name at the beginning of the message is replaced
+  /// by its flag.
+  [[noreturn]] void refuse(const Setting& setting, const std::string& message) const;
   /// Sets the variables that belong to `options` to the configured values of a section. If a value
   /// is invalid, throws an Error that names the origin of the value.
   void assign(const nn::Options& options, std::string_view section) const;

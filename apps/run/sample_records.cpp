@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "core/atomic_file.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/quote.h"
 #include "core/table_file.h"
 #include "core/utf8.h"
 
@@ -15,27 +17,66 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the index of each token's first character in the text of a sample, followed by the
-/// length of the text. If the vocabulary has a separator, each token is a word, and words are
-/// counted instead of characters.
+/// The unit in which a record numbers the tokens of its text: characters, the words that the task's
+/// separator divides, or the words between spaces. The text of a token may be only a part of a word
+/// between spaces.
+enum class Unit { character, token, word };
+
+/// The unit is the word between spaces only if the records contain pairs, and if a token of the
+/// task has several characters.
+Unit unit_of(const tasks::Vocabulary& vocabulary, bool with_pairs) {
+  if (!vocabulary.separator().empty()) return Unit::token;
+  for (std::int32_t token = 0; with_pairs && token < vocabulary.size(); ++token) {
+    if (count_code_points(vocabulary.text(token)) != 1) return Unit::word;
+  }
+  return Unit::character;
+}
+
+/// Returns the index of the word, between spaces, in which each token of a text begins, followed by
+/// the number of words.
+std::vector<std::int32_t> word_places(const tasks::Vocabulary& vocabulary,
+                                      std::span<const std::int32_t> tokens) {
+  std::vector<std::int32_t> places;
+  std::int32_t words = 0;
+  bool in_word = false;
+  for (const std::int32_t token : tokens) {
+    std::optional<std::int32_t> place;
+    for (const char c : vocabulary.text(token)) {
+      if (c != ' ' && !in_word) ++words;
+      in_word = c != ' ';
+      if (in_word && !place) place = words - 1;
+    }
+    places.push_back(place.value_or(words));
+  }
+  places.push_back(words);
+  return places;
+}
+
+/// Returns the index of the unit with which each token of a sample begins, followed by the number
+/// of units.
 std::vector<std::int32_t> places_of(const tasks::Vocabulary& vocabulary,
-                                    std::span<const std::int32_t> tokens) {
+                                    std::span<const std::int32_t> tokens, Unit unit) {
+  if (unit == Unit::word) return word_places(vocabulary, tokens);
   std::vector<std::int32_t> places{0};
   for (const std::int32_t token : tokens) {
-    const bool is_word = !vocabulary.separator().empty();
-    const std::size_t size = is_word ? 1 : count_code_points(vocabulary.text(token));
+    const std::size_t size = unit == Unit::token ? 1 : count_code_points(vocabulary.text(token));
     places.push_back(places.back() + static_cast<std::int32_t>(size));
   }
   return places;
 }
 
-/// The reference attention as pairs [i, j]: the prediction for token i should attend to token j.
-/// This prediction is made `ahead` tokens before token i.
-Json pairs_of(const tasks::Task& task, const tasks::Sample& sample, std::int32_t ahead) {
+/// The reference attention as pairs [i, j]: the prediction for unit i should attend to unit j.
+/// `places` contains the unit of each token. A prediction is made `ahead` tokens before its token.
+Json pairs_of(const tasks::Task& task, const tasks::Sample& sample, std::int32_t ahead,
+              std::span<const std::int32_t> places) {
+  const auto place = [&](std::int32_t token) { return places[static_cast<std::size_t>(token)]; };
   Json pairs = Json::array();
+  std::set<std::pair<std::int32_t, std::int32_t>> found;
   for (const tasks::ReferenceRow& row : task.reference(sample)) {
     for (const std::int32_t column : row.columns) {
-      pairs.push_back(std::vector<std::int32_t>{row.row + ahead, column});
+      const std::pair pair(place(row.row + ahead), place(column));
+      if (!found.insert(pair).second) continue;
+      pairs.push_back(std::vector<std::int32_t>{pair.first, pair.second});
     }
   }
   return pairs;
@@ -58,7 +99,10 @@ Json labelled_record(const tasks::Task& task, const tasks::Sample& sample, bool 
     labels.push_back(std::move(label));
   }
   line["labels"] = std::move(labels);
-  if (with_pairs) line["pairs"] = pairs_of(task, sample, 0);
+  if (with_pairs) {
+    line["pairs"] =
+        pairs_of(task, sample, 0, places_of(task.vocabulary(), sample.tokens, Unit::token));
+  }
   return line;
 }
 
@@ -66,9 +110,12 @@ bool is_ended(const tasks::Task& task, const tasks::Sample& sample) {
   return task.as_text(sample).second.ends_with('\n');
 }
 
-}  // namespace
-
-Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs) {
+/// Converts a sample to a record {"prompt", "answer"} of the task `files`. A line break at the end
+/// of the answer is omitted. If only some tokens of the answer are scored, they are listed in a
+/// member "scored". With `with_pairs`, a member "pairs" contains the reference attention
+/// (tasks/answers.h). If the task predicts labels of tokens, a member "labels" contains them.
+/// Throws an Error if nothing is scored, or if the pairs cannot be expressed.
+Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs, Unit unit) {
   LONGHAND_CHECK(!sample.asked.empty(),
                  "expected a sample with scored tokens, got a sample without scored tokens");
   if (!task.outputs().says_next) return labelled_record(task, sample, with_pairs);
@@ -95,7 +142,7 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
                  "--mask needs a task whose tokens encode only prompt and answer, got a task "
                  "with a chat template");
   if (!is_joined) return line;
-  const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens);
+  const std::vector<std::int32_t> places = places_of(task.vocabulary(), sample.tokens, unit);
   const auto place = [&](std::int64_t token) { return places[static_cast<std::size_t>(token)]; };
   const std::int32_t begin = place(sample.asked.front() + 1);
   std::vector<std::int32_t> scored;
@@ -106,11 +153,14 @@ Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_p
   }
   if (std::ssize(scored) < places.back() - begin) line["scored"] = scored;
   if (!with_pairs) return line;
-  LONGHAND_CHECK(places.size() == static_cast<std::size_t>(places.back()) + 1,
-                 "--mask needs a task with one token per character, got longer tokens");
-  line["pairs"] = pairs_of(task, sample, 1);
+  LONGHAND_CHECK(unit != Unit::word || begin > place(sample.asked.front()),
+                 "--mask needs a task whose answers begin with a new word, got the answer ",
+                 quote(line["answer"].string()));
+  line["pairs"] = pairs_of(task, sample, 1, places);
   return line;
 }
+
+}  // namespace
 
 SplitTable split_table(const fs::path& table, const fs::path& folder, const TableSplit& split) {
   TableFile rows(table);
@@ -126,7 +176,7 @@ SplitTable split_table(const fs::path& table, const fs::path& folder, const Tabl
   parts.push_back({"train.jsonl"});
   parts.push_back({"id.jsonl"});
   for (std::size_t i = 1; i < split.longest.size(); ++i) {
-    parts.push_back({text("len-", split.longest[i], ".jsonl")});
+    parts.push_back({text("length-", split.longest[i], ".jsonl")});
   }
   if (split.longest.size() == 1) parts.push_back({"ood.jsonl"});
   for (const Part& part : parts) {
@@ -175,6 +225,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
   const Folder made = Folder::make(folder);
   const std::uint64_t seed = config.training().seed;
   WrittenTask written;
+  const Unit unit = unit_of(config.task()->vocabulary(), counts.with_pairs);
   std::set<std::string> last;  // last words or characters of the training prompts
   bool ends = true;
   const auto write = [&](const std::string& name, const std::string& distribution,
@@ -192,7 +243,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
       Rng rng(seed, purpose, stream, i);
       const tasks::Sample sample = task->sample(rng, 0);
       if (sample.asked.empty()) continue;
-      const Json record = record_of(*task, sample, counts.with_pairs);
+      const Json record = record_of(*task, sample, counts.with_pairs, unit);
       out.write(record.dump() + "\n");
       ++lines;
       ends = ends && is_ended(*task, sample);
@@ -209,7 +260,7 @@ WrittenTask write_records(const Config& config, const fs::path& folder,
     write(all[i].name, all[i].name, counts.test, Purpose::evaluation, 0);
   }
   const auto task = config.task();
-  if (!task->vocabulary().separator().empty()) written.flags += " --tokenizer spaces";
+  if (unit != Unit::character) written.flags += " --tokenizer spaces";
   // By default, the task `files` adds a mark after prompts that do not all end with the same token,
   // and a line break after every answer. The flags turn this off if the samples contain no such
   // text. Records with labels need no flags, because the task adds nothing to them.

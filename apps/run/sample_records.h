@@ -9,24 +9,20 @@
 
 namespace longhand::app {
 
-/// Converts a sample to a record {"prompt", "answer"} of the task `files`. A line break at the end
-/// of the answer is omitted. If only some tokens of the answer are scored, they are listed in a
-/// member "scored". With `with_pairs`, a member "pairs" contains the reference attention
-/// (tasks/answers.h). If the task predicts labels of tokens, a member "labels" contains them.
-/// Throws an Error if nothing is scored, or if the pairs cannot be expressed.
-Json record_of(const tasks::Task& task, const tasks::Sample& sample, bool with_pairs);
-
 struct RecordCounts {
   // Numbers of samples in the training file, and in each other file.
   std::int64_t train = 0, test = 0;
-  bool with_pairs = false;
+  bool with_pairs = false;  // true: records contain the reference attention
 };
 struct WrittenTask {
   // Each written file with its number of samples.
   std::vector<std::pair<std::filesystem::path, std::int64_t>> files;
   std::string flags;  // flags with which `train` obtains the task's samples from the files
 };
-/// Writes the task of a configuration as files: train.jsonl, id.jsonl with other samples of the
+/// Writes the task of a configuration as files of records {"prompt", "answer"}, without the ends of
+/// the answers. If only some tokens of an answer are scored, they are listed in a member "scored".
+/// A member "pairs" contains the reference attention (tasks/answers.h), and a member "labels" the
+/// labels of tokens. The files are train.jsonl, id.jsonl with other samples of the
 /// training distribution, and one file for each other distribution. The test samples are those that
 /// `eval` draws with the seed of the configuration. Existing files are not replaced.
 WrittenTask write_records(const Config& config, const std::filesystem::path& folder,
@@ -49,8 +45,8 @@ struct SplitTable {
   std::int64_t left = 0;  // number of rows that are longer than all limits
 };
 /// Writes the rows of a CSV or TSV file as train.jsonl, id.jsonl and one file per further limit N,
-/// len-N.jsonl. Rows with the same prompt that do not exceed the first limit are in the same file.
-/// Existing files are not replaced.
+/// length-N.jsonl. Rows with the same prompt that do not exceed the first limit are in the same
+/// file. Existing files are not replaced.
 SplitTable split_table(const std::filesystem::path& table, const std::filesystem::path& folder,
                        const TableSplit& split);
 

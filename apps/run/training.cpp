@@ -1,10 +1,13 @@
 #include "apps/run/training.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <sstream>
 
 #include "apps/run/batches.h"
 #include "apps/run/config_mixers.h"
@@ -21,6 +24,7 @@
 #include "apps/run/test_scores.h"
 #include "apps/run/text_samples.h"
 #include "apps/run/transcript.h"
+#include "apps/terminal.h"
 #include "core/crc32c.h"
 #include "core/npy.h"
 #include "nn/models/work.h"
@@ -34,8 +38,9 @@ RunControl run_control(const Arguments& arguments) {
   RunControl control{.quiet = arguments.flag("quiet"),
                      .show_config = arguments.flag("show-config")};
   if (arguments.given("max-minutes")) {
-    const std::chrono::minutes minutes(arguments.integer("max-minutes", 0, 1'000'000));
-    control.until = std::chrono::steady_clock::now() + minutes;
+    const std::chrono::milliseconds time(
+        std::llround(60'000 * arguments.number("max-minutes", 0, 1e6)));
+    control.until = std::chrono::steady_clock::now() + time;
   }
   if (arguments.given("threads")) {
     control.threads = static_cast<int>(arguments.integer("threads", 0, 1024));
@@ -69,6 +74,20 @@ void resume(nn::Trainer& trainer, const RunFolder& folder, const RunControl& con
     fail(error.what(), "; the last undamaged checkpoint is from step ", *sound,
          ": resume from this checkpoint with --from-step ", *sound);
   }
+}
+
+/// Wraps the lines that begin with '#' so that they fit the terminal to which they are printed.
+std::string wrapped_comments(const std::string& lines) {
+  const std::size_t columns = table_columns(STDERR_FILENO);
+  if (columns == 0) return lines;
+  std::istringstream in(lines);
+  std::ostringstream out;
+  for (std::string line; std::getline(in, line);) {
+    write_wrapped(out, line, 0, 4, line.starts_with("# ") ? columns : line.size());
+  }
+  std::string all = out.str();
+  if (!lines.ends_with('\n')) all.pop_back();
+  return all;
 }
 
 /// The settings that differ from the defaults of the task, in one line.
@@ -206,7 +225,7 @@ class Training {
     progress_ = Progress(steps_, quiet, peak);
     ranks_.together([&] { trainer_.emplace(model_, batches_, options(), hooks(), ranks_); });
     open(data);
-    if (!quiet) progress_.say(introduction(peak));
+    if (!quiet) progress_.say(wrapped_comments(introduction(peak)));
     if (writes_) {
       for (const std::string& damage : folder_.read_metrics().damage) progress_.say(damage);
     }

@@ -1,8 +1,8 @@
 "use strict";
 
 // Starts the WebAssembly module. Returns a function that sends one request to the module and returns
-// its result (apps/wasm/module.cpp). The function also works in a worker and in node, so it uses no
-// name of this file.
+// its result (apps/wasm/module.cpp). The further bytes of a request are the function's second argument.
+// The function also works in a worker and in node, so it uses no name of this file.
 async function openLonghand(bytes) {
   const refused = 52;  // ENOSYS: the module has no files
   let memory = null;
@@ -37,12 +37,13 @@ async function openLonghand(bytes) {
   const {exports} = await WebAssembly.instantiate(module, imports);
   memory = exports.memory;
   exports._initialize();
-  return request => {
-    const text = new TextEncoder().encode(JSON.stringify(request));
-    const place = exports.longhand_request(text.length);
-    new Uint8Array(memory.buffer, place, text.length).set(text);
-    const begin = exports.longhand_answer(), all = new Uint8Array(memory.buffer);
-    const result = JSON.parse(new TextDecoder().decode(all.subarray(begin, all.indexOf(0, begin))));
+  return (request, further = new Uint8Array(0)) => {
+    const text = new TextEncoder().encode(JSON.stringify(request) + "\0"), size = text.length + further.length;
+    const begin = exports.longhand_request(size), place = new Uint8Array(memory.buffer, begin, size);
+    place.set(text);
+    place.set(further, text.length);
+    const from = exports.longhand_answer(), all = new Uint8Array(memory.buffer);
+    const result = JSON.parse(new TextDecoder().decode(all.subarray(from, all.indexOf(0, from))));
     if (result.error !== undefined) throw new Error(result.error);
     return result;
   };
@@ -71,7 +72,7 @@ class LonghandWorker {
         try {
           opened ??= openLonghand(data.bytes);
           const answer = await opened;
-          postMessage({number: data.number, result: data.request ? answer(data.request) : null});
+          postMessage({number: data.number, result: data.request ? answer(data.request, data.further) : null});
         } catch (error) {
           postMessage({number: data.number, error: error.message});
         }
@@ -98,7 +99,7 @@ class LonghandWorker {
     });
   }
 
-  ask(request) { return this.send({request}); }
+  ask(request, further) { return this.send({request, further}); }
 
   close() {
     this.worker.terminate();

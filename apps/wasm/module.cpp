@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "apps/derivative_check.h"
+#include "apps/wasm/chains.h"
 #include "apps/wasm/graph.h"
 #include "apps/wasm/session.h"
 #include "core/contract/matmul.h"
@@ -10,16 +14,20 @@
 #include "core/rng.h"
 
 /// The interface of the WebAssembly module. A request and its result are JSON texts in the module's
-/// memory. `do` in a request names the function, and the other members are its arguments. If the
-/// function throws an Error, the result has the member `error`.
+/// memory. After the text, a request may have a zero byte and further bytes. `do` in a request
+/// names the function, and the other members are its arguments. If the function throws an Error,
+/// the result has the member `error`.
 ///
 ///   kernels                                        the name of the kernels' instruction set
-///   open        ini                                begins a training (Session)
+///   open        ini                                begins a Session; the further bytes, if any,
+///   are
+///                                                  its parameters
 ///   train       last                               Session::train
 ///   evaluate    changes, samples                   Session::evaluate
-///   look        prompt                             Session::look
+///   look        prompt, most                       Session::look
 ///   derivative  expression, typed, by, from, to    check_derivative
 ///   graph       inputs, steps                      differentiate
+///   chains      blocks, size, seed, gamma, score   follow_chains
 ///   multiply    size, times                        products of square matrices, to be timed
 namespace longhand::app {
 namespace {
@@ -67,10 +75,10 @@ Json multiply(const Json& request) {
   return {{"sum", c.to_doubles()[0]}};
 }
 
-Json answer(const Json& request) {
+Json answer(const Json& request, std::string_view bytes) {
   const std::string& name = request["do"].string();
   if (name == "open") {
-    session.emplace(request["ini"].string());
+    session.emplace(request["ini"].string(), std::as_bytes(std::span(bytes)));
     return session->about();
   }
   if (name == "kernels") {
@@ -80,9 +88,12 @@ Json answer(const Json& request) {
   if (name == "evaluate") {
     return opened().evaluate(request["changes"].string(), request["samples"].integer());
   }
-  if (name == "look") return opened().look(request["prompt"].string());
+  if (name == "look") {
+    return opened().look(request["prompt"].string(), request["most"].integer());
+  }
   if (name == "derivative") return derivative(request);
   if (name == "graph") return differentiate(request["inputs"], request["steps"]);
+  if (name == "chains") return follow_chains(request);
   if (name == "multiply") return multiply(request);
   fail("unknown request ", name);
 }
@@ -101,9 +112,11 @@ extern "C" [[clang::export_name("longhand_request")]] char* longhand_request(std
 /// and is valid until the next call.
 extern "C" [[clang::export_name("longhand_answer")]] const char* longhand_answer() {
   try {
-    const auto request = Json::parse(request_text);
+    const std::string_view all = request_text, text = all.substr(0, all.find('\0'));
+    const auto request = Json::parse(text);
     LONGHAND_CHECK(request, "expected a JSON text");
-    result_text = answer(*request).dump();
+    const std::string_view bytes = all.substr(std::min(all.size(), text.size() + 1));
+    result_text = answer(*request, bytes).dump();
   } catch (const std::exception& error) {
     result_text = Json{{"error", error.what()}}.dump();
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "apps/run/evaluation.h"
 #include "apps/run/inspection.h"
@@ -9,6 +11,7 @@
 #include "autograd/softmax.h"
 #include "core/cpu/isa.h"
 #include "core/quote.h"
+#include "core/tensor_file.h"
 
 namespace longhand::app {
 namespace {
@@ -45,14 +48,38 @@ Config changed(Config config, std::string_view changes) {
 std::shared_ptr<Backend> backend_of(const Config& config) {
   const ComputeSettings compute = config.compute();
   LONGHAND_CHECK(
+      compute.options.math != Math::bf16,
+      "compute.math: expected exact, fast or portable, because the module has no kernels "
+      "for bf16");
+  LONGHAND_CHECK(
       compute.options.math != Math::portable || cpu::choose_isa() == cpu::Isa::simd128,
       "compute.math: expected exact, because portable needs relaxed SIMD, which is missing here");
   return compute.make();
 }
 
+double rounded(double share) { return std::round(share * 1e5) / 1e5; }
+
+/// The `most` most probable tokens, in descending order of their probabilities.
+Json best(const std::vector<double>& shares, std::int64_t most,
+          const tasks::Vocabulary& vocabulary) {
+  std::vector<std::int32_t> order(shares.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(), [&](std::int32_t token) {
+    return shares[static_cast<std::size_t>(token)];
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(most)));
+  Json all = Json::array();
+  for (const std::int32_t token : order) {
+    all.push_back({{"token", token},
+                   {"label", token_label(vocabulary, token)},
+                   {"probability", rounded(shares[static_cast<std::size_t>(token)])}});
+  }
+  return all;
+}
+
 }  // namespace
 
-Session::Session(std::string_view ini)
+Session::Session(std::string_view ini, std::span<const std::byte> parameters)
     : config_(Config::parse(ini, "configuration")),
       settings_(config_.training()),
       backend_(backend_of(config_)),
@@ -62,9 +89,18 @@ Session::Session(std::string_view ini)
   LONGHAND_CHECK(settings_.batches() == 1,
                  "training.parts and training.accumulation: expected 1 for both, because the "
                  "WebAssembly build supports no other value");
+  if (!parameters.empty()) load(parameters);
   set_up_training(config_, model_);
   const ChosenOptimizer chosen = optimizer_of(settings_, model_);
   optimizer_ = nn::make_optimizer(model_.parameters(), chosen.options, chosen.groups);
+}
+
+void Session::load(std::span<const std::byte> parameters) {
+  const SafetensorsFile file = SafetensorsFile::parse(parameters, "parameters");
+  file.check_sums();
+  for (const nn::Parameter& parameter : model_.parameters().all()) {
+    load_into(parameter.value(), file, parameter.name());
+  }
 }
 
 Json Session::about() const {
@@ -101,28 +137,25 @@ Json Session::evaluate(std::string_view changes, std::int64_t samples) {
   return scores;
 }
 
-Json Session::look(std::string_view prompt) {
+Json Session::look(std::string_view prompt, std::int64_t most) {
   tasks::Sample sample{.tokens = task_->vocabulary().encode(prompt), .targets = {}};
   LONGHAND_CHECK(!sample.tokens.empty(), "expected at least one token");
   const nn::Input input = beginning_for(model_, *task_, sample, sample.tokens.size());
   Json heads = Json::array();
-  for (const HeadView& view : look_inside(model_, input)) {
+  for (HeadView& view : look_inside(model_, input)) {
     Json head{{"layer", view.layer}, {"head", view.head}};
+    for (double& weight : view.weights) weight = rounded(weight);
     if (!view.weights.empty()) head["weights"] = view.weights;
     if (!view.selected.empty()) head["selected"] = view.selected;
     heads.push_back(std::move(head));
   }
   const Tensor shares = softmax(model_.logits(model_.features(input))).value();
-  Json predictions = Json::array(), classes = Json::array();
+  Json predictions = Json::array();
   for (std::int64_t row = 0; row < shares.rows(); ++row) {
-    predictions.push_back(shares.slice(row, 1).to_doubles());
-  }
-  for (std::int64_t token = 0; token < shares.columns(); ++token) {
-    classes.push_back(token_label(task_->vocabulary(), static_cast<std::int32_t>(token)));
+    predictions.push_back(best(shares.slice(row, 1).to_doubles(), most, task_->vocabulary()));
   }
   return {{"tokens", labels(*task_, sample.tokens)},
-          {"classes", std::move(classes)},
-          {"probabilities", std::move(predictions)},
+          {"predictions", std::move(predictions)},
           {"heads", std::move(heads)}};
 }
 

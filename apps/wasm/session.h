@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,7 +18,9 @@ namespace longhand::app {
 /// (training.parts and training.accumulation must be 1) and computes on the calling thread.
 class Session {
  public:
-  explicit Session(std::string_view ini);
+  /// `parameters` are the bytes of a safetensors file with the values of all parameters. If it is
+  /// empty, the parameters have their initial values.
+  Session(std::string_view ini, std::span<const std::byte> parameters);
 
   /// The number of parameters, the instruction set that the kernels use, the number of steps of the
   /// run, and its seed.
@@ -27,11 +31,14 @@ class Session {
   /// Scores the model on `samples` test samples. `changes` are lines "key = value" that replace
   /// options of the task, such as "instructions = 128". Returns the value of each metric.
   Json evaluate(std::string_view changes, std::int64_t samples);
-  /// The probabilities of the next token after each token of a text, and the attention weights or
-  /// the selected tokens of every head.
-  Json look(std::string_view prompt);
+  /// The predictions after each token of a text: the `most` most probable tokens. Also returns the
+  /// attention weights or the selected tokens of every head. Probabilities and weights are rounded
+  /// to five decimals, so that the result is short.
+  Json look(std::string_view prompt, std::int64_t most);
 
  private:
+  void load(std::span<const std::byte> parameters);
+
   Config config_;
   TrainingSettings settings_;
   std::shared_ptr<Backend> backend_;

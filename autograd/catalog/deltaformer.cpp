@@ -3,8 +3,7 @@
 #include "autograd/catalog/heads.h"
 #include "autograd/composed_attention.h"
 
-/// The ops of DeltaFormer (core/contract/deltaformer.h). They are named chain, composed_chain and
-/// chain_continued.
+/// The ops of DeltaFormer (core/contract/deltaformer.h).
 namespace longhand::catalog {
 namespace {
 
@@ -62,7 +61,7 @@ DeltaFormerVars call(const Call& c) {
 }
 
 Operation fused_or_composed(bool fused) {
-  return {.name = fused ? "chain" : "composed_chain",
+  return {.name = fused ? "deltaformer" : "composed_deltaformer",
           .page = "deltaformer",
           .formula = "y = (I - diag(gain) S)^-1 v, S the softmax over earlier keys alone",
           .inputs = inputs(),
@@ -82,7 +81,7 @@ Operation continued() {
   std::vector<Argument> all =
       inputs({{"earlier", "[key tokens, heads * v_width]: y of the positions before"}});
   for (Argument& argument : all) argument.differentiable = false;
-  return {.name = "chain_continued",
+  return {.name = "deltaformer_continued",
           .page = "deltaformer",
           .formula = "new rows of y: y_i = v_i + gain_i sum_(j<i) S_ij y_j",
           .inputs = all,

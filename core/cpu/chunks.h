@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/contract/target.h"
+#include "core/cpu/isa.h"
 #include "core/cpu/store.h"
 #include "core/error.h"
 #include "core/parallel.h"
@@ -48,8 +49,11 @@ inline Store unless_in_place(Store how, const Target& y, const Tensor& x) {
 /// of these types.
 template <class F>
 decltype(auto) visit_activation(DType type, F&& f) {
-  if (type == DType::bf16) return f(bf16{});
-  LONGHAND_CHECK(type == DType::f32, "cpu: expected f32 or bf16, got ", type);
+  if constexpr (has_bf16_kernels) {
+    if (type == DType::bf16) return f(bf16{});
+  }
+  LONGHAND_CHECK(type == DType::f32, "cpu: expected f32", has_bf16_kernels ? " or bf16" : "",
+                 ", got ", type);
   return f(float{});
 }
 

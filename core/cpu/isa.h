@@ -56,6 +56,14 @@ std::vector<Isa> supported_isas();
 bool relaxed_is_fused();
 #endif
 
+/// True if this build has kernels for tensors of bf16 and for Math::bf16. The WebAssembly module
+/// has none, which reduces the time to load it.
+#if defined(__wasm__)
+inline constexpr bool has_bf16_kernels = false;
+#else
+inline constexpr bool has_bf16_kernels = true;
+#endif
+
 /// The instruction set that the environment variable LONGHAND_CPU names, by default the strongest
 /// supported set. Throws an Error if the named set is unknown or not supported.
 Isa choose_isa();

@@ -30,7 +30,7 @@ std::uint32_t file_type_of(const GgufType& type) {
 GgufKind exported_kind(const Family& family) {
   const bool gemma = family.type == "gemma3_text";
   const auto kind = gguf_kind(gemma ? "gemma3" : family.type);
-  LONGHAND_CHECK(kind, "export: GGUF: expected a model of the family llama, qwen2, gemma3_text or ",
+  LONGHAND_CHECK(kind, "GGUF: expected a model of the family llama, qwen2, gemma3_text or ",
                  "gpt2, got ", family.type);
   return *kind;
 }
@@ -42,12 +42,11 @@ void check_options(const DecoderConfig& config, GgufKind kind) {
   const std::string_view name = architecture_of(kind);
   const bool gelu = kind == GgufKind::gemma3 || kind == GgufKind::gpt2;
   const Activation activation = gelu ? Activation::gelu_tanh : Activation::silu;
-  LONGHAND_CHECK(config.activation == activation, "export: GGUF: expected the activation ",
+  LONGHAND_CHECK(config.activation == activation, "GGUF: expected the activation ",
                  name_of(activation), " for ", name, ", got ", name_of(config.activation));
   if (kind == GgufKind::gpt2) {
     const double scale = plain_heads(config, name).options->scores.scale;
-    LONGHAND_CHECK(scale == 0, "export: GGUF: expected a score scale of 1/sqrt(width), got ",
-                   scale);
+    LONGHAND_CHECK(scale == 0, "GGUF: expected a score scale of 1/sqrt(width), got ", scale);
     return;
   }
   for (std::int64_t i = 0; i < config.layers; ++i) {
@@ -55,38 +54,35 @@ void check_options(const DecoderConfig& config, GgufKind kind) {
     const RopeOptions& rope = heads.rope;
     if (kind == GgufKind::gemma3) {
       const bool full = (i + 1) % 6 == 0;
-      LONGHAND_CHECK(
-          (heads.window == 0) == full,
-          "export: GGUF: expected full attention in every sixth layer and windows in all "
-          "others, got another order in layer ",
-          i);
+      LONGHAND_CHECK((heads.window == 0) == full,
+                     "GGUF: expected full attention in every sixth layer and windows in all "
+                     "others, got another order in layer ",
+                     i);
       LONGHAND_CHECK(rope.factor == 1 && (full || rope.base == 1e4),
-                     "export: GGUF: expected rotary positions that are not stretched, and the base "
+                     "GGUF: expected rotary positions that are not stretched, and the base "
                      "10000 in layers with windows, got other rotary positions in layer ",
                      i);
       LONGHAND_CHECK(
           std::abs(heads.scores.scale * heads.scores.scale * static_cast<double>(heads.width) - 1) <
               1e-9,
-          "export: GGUF: expected a score scale of 1/sqrt(", heads.width, "), got ",
-          heads.scores.scale);
+          "GGUF: expected a score scale of 1/sqrt(", heads.width, "), got ", heads.scores.scale);
     } else {
-      LONGHAND_CHECK(heads.window == 0,
-                     "export: GGUF: expected heads that see all keys, got a window of ",
+      LONGHAND_CHECK(heads.window == 0, "GGUF: expected heads that see all keys, got a window of ",
                      heads.window);
     }
     const RopeOptions llama3;
     LONGHAND_CHECK(
         rope.factor == 1 || (kind == GgufKind::llama && rope.low == llama3.low &&
                              rope.high == llama3.high && rope.original == llama3.original),
-        "export: GGUF: expected rotary positions that are not stretched, or stretched as "
+        "GGUF: expected rotary positions that are not stretched, or stretched as "
         "in Llama 3, got other rotary positions");
   }
   if (kind == GgufKind::gemma3) {
     LONGHAND_CHECK(!config.projection_bias,
-                   "export: GGUF: expected a gemma3 without biases, got one with biases");
+                   "GGUF: expected a gemma3 without biases, got one with biases");
     LONGHAND_CHECK(
         config.layers != 62,
-        "export: GGUF: expected a gemma3 with a number of layers other than 62, because programs "
+        "GGUF: expected a gemma3 with a number of layers other than 62, because programs "
         "that read GGUF files scale the attention scores of models with 62 layers differently");
   }
 }
@@ -141,8 +137,7 @@ void check_whole_words(const Tokenizer& tokenizer) {
     const std::string_view bytes = tokenizer.parts().tokens.bytes(id);
     const Encoder::Options plain{.around = false, .ranges = false};
     LONGHAND_CHECK(ours.encode(bytes, plain) == read.encode(bytes, plain),
-                   "export: GGUF: tokenizer: expected \"ignore_merges\" to be ",
-                   theirs ? "true" : "false",
+                   "GGUF: tokenizer: expected \"ignore_merges\" to be ", theirs ? "true" : "false",
                    ", as programs that read GGUF files assume; these programs would encode ",
                    quote(bytes), " differently");
   }
@@ -163,7 +158,7 @@ std::string_view name_of_words(WordPattern pattern) {
     case WordPattern::spaces:
       break;
   }
-  fail("export: GGUF: tokenizer: expected a byte-level tokenizer, got the tokenizer of Gemma");
+  fail("GGUF: tokenizer: expected a byte-level tokenizer, got the tokenizer of Gemma");
 }
 
 /// Throws an Error if the merges of Gemma's tokenizer are not those that readers derive from its
@@ -181,12 +176,11 @@ void check_merges(const TokenizerParts& parts) {
     }
   }
   const std::vector<MergeTable::Pair> merges = parts.merges.sorted();
-  LONGHAND_CHECK(
-      expected == merges.size() &&
-          std::ranges::is_sorted(merges, {},
-                                 [](const MergeTable::Pair& pair) { return pair.merge.whole; }),
-      "export: GGUF: tokenizer: expected the merges of a SentencePiece vocabulary, sorted "
-      "by the id of their results, got other merges");
+  LONGHAND_CHECK(expected == merges.size() &&
+                     std::ranges::is_sorted(
+                         merges, {}, [](const MergeTable::Pair& pair) { return pair.merge.whole; }),
+                 "GGUF: tokenizer: expected the merges of a SentencePiece vocabulary, sorted "
+                 "by the id of their results, got other merges");
 }
 
 /// Writes the tokenizer for a model whose vocabulary has `size` ids. An id without a token is
@@ -194,11 +188,11 @@ void check_merges(const TokenizerParts& parts) {
 void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t size) {
   const TokenizerParts& parts = tokenizer.parts();
   const bool spaces = parts.pattern == WordPattern::spaces;
-  LONGHAND_CHECK(
-      parts.after.empty() && parts.before.size() <= 1,
-      "export: GGUF: tokenizer: expected at most one token that is added before each text, "
-      "and no token after the text, got ",
-      parts.before.size(), " tokens before and ", parts.after.size(), " tokens after the text");
+  LONGHAND_CHECK(parts.after.empty() && parts.before.size() <= 1,
+                 "GGUF: tokenizer: expected at most one token that is added before each text, "
+                 "and no token after the text, got ",
+                 parts.before.size(), " tokens before and ", parts.after.size(),
+                 " tokens after the text");
   std::vector<std::string> texts;
   std::vector<std::int32_t> types;
   for (std::int64_t i = 0; i < size; ++i) {
@@ -241,8 +235,8 @@ void put_tokenizer(GgufWriter& writer, const Tokenizer& tokenizer, std::int64_t 
     std::vector<std::string> merges;
     for (const MergeTable::Pair& pair : parts.merges.sorted()) {
       const TokenId highest = std::max({pair.left, pair.right, pair.merge.whole});
-      LONGHAND_CHECK(below(highest), "export: GGUF: tokenizer: expected merges of tokens below ",
-                     size, ", the vocabulary of the model, got a merge with token ", highest);
+      LONGHAND_CHECK(below(highest), "GGUF: tokenizer: expected merges of tokens below ", size,
+                     ", the vocabulary of the model, got a merge with token ", highest);
       merges.push_back(text(byte_map.text(parts.tokens.bytes(pair.left)), ' ',
                             byte_map.text(parts.tokens.bytes(pair.right))));
     }
@@ -255,14 +249,14 @@ void put_texts(GgufWriter& writer, const GgufContents& contents, GgufKind kind,
                std::int64_t vocabulary) {
   if (contents.tokenizer) {
     LONGHAND_CHECK(contents.tokenizer->byte_level() || kind == GgufKind::gemma3,
-                   "export: GGUF: expected a byte-level tokenizer for ", architecture_of(kind),
+                   "GGUF: expected a byte-level tokenizer for ", architecture_of(kind),
                    ", got the tokenizer of Gemma");
     put_tokenizer(writer, *contents.tokenizer, vocabulary);
   } else {
     writer.text("tokenizer.ggml.model", gguf_no_tokenizer);
   }
   const TextTokens& tokens = contents.tokens;
-  LONGHAND_CHECK(tokens.ends.size() <= gguf_end_keys.size(), "export: GGUF: expected at most ",
+  LONGHAND_CHECK(tokens.ends.size() <= gguf_end_keys.size(), "GGUF: expected at most ",
                  gguf_end_keys.size(), " tokens that end a text, got ", tokens.ends.size());
   std::optional<std::int32_t> begin = tokens.begin;
   if (contents.tokenizer && !contents.tokenizer->parts().before.empty()) {
@@ -294,11 +288,11 @@ Laid laid(const Exchange& exchange, GgufKind kind, const DecoderConfig& config,
           const GgufType& matrices) {
   const std::string& theirs = exchange.names.front();
   const auto name = gguf_tensor_name(theirs, kind);
-  LONGHAND_CHECK(name, "export: GGUF: ", architecture_of(kind), " has no tensor ", quote(theirs));
+  LONGHAND_CHECK(name, "GGUF: ", architecture_of(kind), " has no tensor ", quote(theirs));
   const Shape shape = exchange.piece(exchange.ours.value()).shape();
   const bool is_vector = shape.rank() < 2 || name->name == "position_embd.weight";
   Laid all{exchange, *name, is_vector ? written_gguf_type("f32") : &matrices};
-  LONGHAND_CHECK(shape.rank() > 0 && shape.back() % all.type->block == 0, "export: GGUF: tensor ",
+  LONGHAND_CHECK(shape.rank() > 0 && shape.back() % all.type->block == 0, "GGUF: tensor ",
                  quote(name->name), ": expected a row length that is a multiple of ",
                  all.type->block, ", the block size of ", small_name(*all.type), ", got ",
                  shape.back());
@@ -380,7 +374,7 @@ void put_divisors(GgufWriter& writer, const SoftmaxHeads& heads) {
     divisors.push_back(static_cast<float>(is_factor ? heads.rope.factor : ratio));
   }
   LONGHAND_CHECK(divisors.back() == static_cast<float>(heads.rope.factor),
-                 "export: GGUF: expected rope_factor (", heads.rope.factor,
+                 "GGUF: expected rope_factor (", heads.rope.factor,
                  ") as the divisor of the lowest rotary frequency, got ", divisors.back());
   const std::uint64_t count = divisors.size();
   writer.tensor("rope_freqs.weight", std::span(&count, 1), written_gguf_type("f32")->code,
@@ -399,7 +393,7 @@ std::string_view export_gguf(const Decoder& decoder, const std::filesystem::path
   family.json(config);  // throws an Error if the model does not have the family's form
   check_options(config, kind);
   LONGHAND_CHECK(decoder.adapters().empty(),
-                 "export: expected a model whose adapters are merged, got a model with adapters");
+                 "expected a model whose adapters are merged, got a model with adapters");
   GgufWriter writer;
   writer.text("general.architecture", architecture_of(kind));
   writer.integer("general.file_type", file_type_of(*contents.type));

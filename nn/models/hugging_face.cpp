@@ -330,14 +330,14 @@ std::unique_ptr<Decoder> import_model(const fs::path& folder, Backend& backend, 
 
 const Family& family_of(const DecoderConfig& config) {
   LONGHAND_CHECK(!wants_reference(config),
-                 "export: expected plain attention, got reinforced heads, which Hugging Face's "
+                 "expected plain attention, got reinforced heads, which Hugging Face's "
                  "format does not support");
   LONGHAND_CHECK(!config.given_positions,
-                 "export: expected positions that follow the tokens' order, got positions given by "
+                 "expected positions that follow the tokens' order, got positions given by "
                  "the task, which Hugging Face's format does not support");
   const auto claiming = std::ranges::find_if(
       families(), [&](const Family* family) { return family->claims(config); });
-  LONGHAND_CHECK(claiming != families().end(), "export: no Hugging Face family matches this model");
+  LONGHAND_CHECK(claiming != families().end(), "no Hugging Face family matches this model");
   return **claiming;
 }
 
@@ -356,7 +356,7 @@ std::string_view export_model(const Decoder& decoder, const fs::path& folder, st
                               const TextTokens& tokens) {
   const Family& family = family_of(decoder.config());
   LONGHAND_CHECK(decoder.adapters().empty(),
-                 "export: expected a model whose adapters are merged, got a model with adapters");
+                 "expected a model whose adapters are merged, got a model with adapters");
   Json config = family.json(decoder.config());
   Json generation = Json::object();
   for (Json* const json : {&config, &generation}) {

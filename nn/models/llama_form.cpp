@@ -113,8 +113,8 @@ bool has_llama_blocks(const DecoderConfig& c) {
 const SoftmaxHeads& heads_of(const DecoderConfig& config, std::int64_t layer) {
   const auto* const heads = dynamic_cast<const SoftmaxHeads*>(&*config.mixers_of(layer).front());
   LONGHAND_CHECK(heads && config.mixers_of(layer).size() == 1,
-                 "export: expected one group of softmax heads in each layer, got ",
-                 text_of(config.mixers), "; Hugging Face's format supports no other heads");
+                 "expected one group of softmax heads in each layer, got ", text_of(config.mixers),
+                 "; Hugging Face's format supports no other heads");
   return *heads;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -145,6 +146,19 @@ void look_at_live_page(Chromium& browser, const View& view, const std::string& a
       "(() => { const r = new Chart('gradient_norm', null).range(0, 0); return [r.low, r.high]; "
       "})()");
   expect(range[0].number() >= 0, view, "the axis of gradient_norm is " + range.dump());
+  // A score that was computed once is drawn as a dashed line, not only as a point.
+  const Json level = browser.evaluate(R"((() => {
+    const chart = [...state.charts.values()].find(c => c.place), canvas = chart.curvesCanvas;
+    chart.curves = [{name: 'once', colour: 'rgb(255, 0, 0)', x: [100], y: [0.5]}];
+    chart.paint();
+    const bytes = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const columns = new Set();
+    for (let i = 0; i < bytes.length; i += 4) {
+      if (bytes[i] > 200 && bytes[i + 1] < 60 && bytes[i + 3] > 100) columns.add(i / 4 % canvas.width);
+    }
+    return columns.size / canvas.width;
+  })())");
+  expect(level.number() > 0.3, view, "a single point has no line, but " + level.dump());
   const Json middle = middle_of(browser, ".chart .layers");
   browser.move_pointer(middle[0].number(), middle[1].number());
   expect(browser.wait_for("[...document.querySelectorAll('.chart .tip')].some(t => !t.hidden && "
@@ -192,8 +206,7 @@ void train_in_book(Chromium& browser, const View& view, const fs::path& book) {
       "(() => { const t = document.getElementById('typed'); t.value = 'w1 i0 i0 r'; "
       "t.dispatchEvent(new Event('input')); })()");
   expect(browser.wait_for("(() => { const v = views.get(kinds[0]); return v.tokens.length === 7 && "
-                          "v.classes[v.probabilities[6].indexOf(Math.max(...v.probabilities[6]))] "
-                          "=== '1'; })()"),
+                          "v.predictions[6][0].label === '1'; })()"),
          view, "FAL does not answer 1 to w1 i0 i0 r");
   expect(browser.wait_for("document.querySelectorAll('#heads section').length === 4"), view,
          "expected what four models look at");
@@ -224,6 +237,58 @@ void walk_tape(Chromium& browser, const View& view, const fs::path& book) {
   const Json worst =
       browser.evaluate("Math.max(...result.numbers.map(n => Math.abs(n.derivative - n.quotient)))");
   expect(worst.number() < 1e-6, view, "a derivative is off by " + worst.dump());
+  look_over(browser, view, "file://" + book.string());
+}
+
+/// Moves gamma on the page of chains, and trains its two models.
+void follow_chains(Chromium& browser, const View& view, const fs::path& book) {
+  browser.open("file://" + (book / view.page).string(), view.width, 800, view.dark);
+  expect(browser.wait_for("result !== null"), view, "nothing is computed");
+  const auto set = [&](const char* gamma) {
+    browser.evaluate(
+        "result = null; chosen = 12; for (const [id, value] of [['score', 12], ['gamma', " +
+        std::string(gamma) +
+        "]]) { const f = document.getElementById(id); f.value = value; "
+        "f.dispatchEvent(new Event('input')); }");
+    expect(browser.wait_for("result !== null && !busy"), view, "a new gamma is not computed");
+    return browser.evaluate("result.output[chosen * count + chainOf(chosen).at(-1)]").number();
+  };
+  // Token 12 is three references away from its value.
+  const double without = set("0"), best = set("0.71");
+  expect(without < 0.001, view, text("with gamma 0 the value has the weight ", without));
+  expect(std::abs(best - 0.25) < 0.01, view, text("the largest weight is ", best, ", not 0.25"));
+  const double difference = browser.evaluate("result.difference").number();
+  expect(difference < 1e-12, view, text("the sum differs from the operation by ", difference));
+  browser.evaluate("document.getElementById('train').click()");
+  expect(browser.wait_for("/^done/.test(document.getElementById('state').value)",
+                          Chromium::Seconds(60)),
+         view, "the training does not end");
+  const Json learned = browser.evaluate("models.map(model => model.scores.at(-1).shares)");
+  for (const Json& share : learned[0]) {
+    expect(share == Json(1), view, "ChaCAL's shares are " + learned[0].dump());
+  }
+  expect(learned[1][2].number() < 0.8, view, "softmax's shares are " + learned[1].dump());
+  look_over(browser, view, "file://" + book.string());
+}
+
+/// Reads and writes text with the model of the book.
+void read_text_in_book(Chromium& browser, const View& view, const fs::path& book) {
+  browser.open("file://" + (book / view.page).string(), view.width, 800, view.dark);
+  expect(browser.wait_for("view !== null"), view, "the model does not read");
+  const Json guess = browser.evaluate("view.predictions.at(-1)[0].label");
+  expect(guess == Json("d"), view,
+         "after \"the sum of the gra\" the model expects " + guess.dump());
+  expect(browser.evaluate("document.querySelectorAll('#maps canvas').length").integer() == 16, view,
+         "expected the maps of 16 heads");
+  browser.evaluate("document.getElementById('many').click()");
+  expect(browser.wait_for("!writing && document.getElementById('typed').value.includes("
+                          "'of the gradient')"),
+         view, "it writes " + browser.evaluate("document.getElementById('typed').value").dump());
+  browser.evaluate("document.querySelectorAll('#maps button')[5].click()");
+  expect(browser.evaluate("document.getElementById('shaded').textContent")
+             .string()
+             .starts_with("layer 2, head 2"),
+         view, "a chosen head is not shown");
   look_over(browser, view, "file://" + book.string());
 }
 
@@ -357,14 +422,18 @@ int run(const std::string& program, const std::string& source) {
   }
   const bool computes = fs::exists(book / "live/longhand.wasm.js");
   for (const int width : {1280, 390}) {
-    const View training{"live/flip_flop.html", width, width == 390};
     if (computes) {
-      train_in_book(*browser, training, book);
+      train_in_book(*browser, {"live/flip_flop.html", width, width == 390}, book);
       walk_tape(*browser, {"live/tape.html", width, width == 1280}, book);
+      follow_chains(*browser, {"live/chains.html", width, width == 1280}, book);
+      read_text_in_book(*browser, {"live/attention.html", width, width == 390}, book);
       solve_exercises(*browser, {"more/exercises.html", width, false}, book);
     } else {
-      browser->open("file://" + (book / training.page).string(), width, 800, training.dark);
-      look_over(*browser, training, "file://" + book.string());
+      for (const char* page : {"flip_flop", "tape", "chains", "attention"}) {
+        const View closed{text("live/", page, ".html"), width, width == 390};
+        browser->open("file://" + (book / closed.page).string(), width, 800, closed.dark);
+        look_over(*browser, closed, "file://" + book.string());
+      }
     }
   }
   if (!computes) std::puts("browser: no training in the book, because scripts/wasm.sh did not run");

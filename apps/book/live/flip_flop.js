@@ -18,40 +18,12 @@ function configuration(kind, math) {
 [compute]\nmath = ${math}\n`;
 }
 
-const percent = share => (100 * share).toFixed(1) + " %";
 const title = length => length.times === 1 ? `${instructions} instructions, as in training`
                                            : `${instructions * length.times} instructions, ${length.times} times as long`;
 
-// The curves of all kinds for one length: steps from left to right, shares from 40 % to 100 %.
-function chart(length, index) {
-  const width = 300, height = 170, left = 34, bottom = 22, top = 8, right = 6;
-  const x = step => left + (width - left - right) * step / steps;
-  const y = share => top + (height - top - bottom) * (1 - (Math.max(share, 0.4) - 0.4) / 0.6);
-  const svg = make("svg:svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title(length)});
-  for (const share of [0.4, 0.6, 0.8, 1]) {
-    svg.append(make("svg:line", {x1: left, x2: width - right, y1: y(share), y2: y(share), stroke: "var(--rule)"}),
-               make("svg:text", {x: left - 4, y: y(share) + 4, "text-anchor": "end", class: "tick"}, 100 * share + " %"));
-  }
-  for (const step of [0, steps / 3, 2 * steps / 3, steps]) {
-    svg.append(make("svg:text", {x: x(step), y: height - 6, "text-anchor": step === steps ? "end" : "middle", class: "tick"},
-                    String(step)));
-  }
-  for (const kind of kinds) {
-    const points = kind.scores.map(score => `${x(score.step)},${y(score.reads[index])}`).join(" ");
-    svg.append(make("svg:polyline", {points, fill: "none", stroke: kind.colour, "stroke-width": 2, "stroke-dasharray": kind.dash}));
-  }
-  return make("figure", {}, svg, make("figcaption", {}, title(length)));
-}
-
-function legend() {
-  element("legend").replaceChildren(...kinds.map(kind => make("span", {class: "key"},
-    make("svg:svg", {viewBox: "0 0 32 8", width: 32, height: 8, "aria-hidden": "true"},
-         make("svg:line", {x1: 0, x2: 32, y1: 4, y2: 4, stroke: kind.colour, "stroke-width": 2, "stroke-dasharray": kind.dash})),
-    kind.name)));
-}
-
 function showScores() {
-  element("charts").replaceChildren(...lengths.map(chart));
+  element("charts").replaceChildren(...lengths.map((length, i) => chart(title(length), steps, 0.4,
+    kinds.map(kind => ({...kind, points: kind.scores.map(score => [score.step, score.reads[i]])})))));
   const head = make("tr", {}, ...["heads", "step", "loss", ...lengths.map(length => length.times + " ×")]
     .map(text => make("th", {}, text)));
   const rows = kinds.map(kind => {
@@ -66,44 +38,25 @@ function showScores() {
 let query = null;  // index of the chosen token; null: the last one
 const views = new Map();
 
-// One row per head: every token up to the query, shaded by its weight.
-function headRow(kind, view, head) {
-  const count = view.tokens.length, row = make("div", {class: "tokens"});
-  const at = Math.min(query ?? count - 1, count - 1);
-  for (let token = 0; token <= at; ++token) {
-    let weight = head.weights ? head.weights[at * count + token] : 0, found = false;
-    if (head.selected) {
-      const selected = head.selected[at];
-      found = selected === token;
-      weight = selected >= 0 && selected + 1 === token ? 1 : 0;
-    }
-    const attributes = {style: `--weight: ${weight.toFixed(3)}`, title: `${view.tokens[token]}: ${weight.toFixed(3)}`};
-    if (found) attributes.class = "found";
-    row.append(make("span", attributes, view.tokens[token]));
-  }
-  return make("div", {class: "row"}, make("small", {}, `layer ${head.layer + 1}, head ${head.head + 1}`), row);
+function headRow(view, head, at) {
+  return make("div", {class: "row"}, make("small", {}, `layer ${head.layer + 1}, head ${head.head + 1}`),
+              shadedTokens(view.tokens, head, at));
 }
 
 function showHeads() {
   const first = views.get(kinds[0]);
   if (!first) return;
   const count = first.tokens.length, at = Math.min(query ?? count - 1, count - 1);
-  const choose = make("div", {class: "tokens", role: "group", "aria-label": "token"});
-  first.tokens.forEach((token, i) => {
-    const button = make("button", {"aria-pressed": String(i === at)}, token);
-    button.addEventListener("click", () => {
-      query = i;
-      showHeads();
-      element("heads").querySelectorAll(".tokens button")[i].focus();
-    });
-    choose.append(button);
+  const choose = tokenButtons(first.tokens, at, i => {
+    query = i;
+    showHeads();
+    element("heads").querySelectorAll(".tokens button")[i].focus();
   });
   const blocks = kinds.filter(kind => views.has(kind)).map(kind => {
-    const view = views.get(kind), shares = view.probabilities[at];
-    const best = shares.indexOf(Math.max(...shares));
+    const view = views.get(kind), [best] = view.predictions[Math.min(at, view.tokens.length - 1)];
     return make("section", {}, make("h3", {}, kind.name),
-      make("p", {}, `After ${kind.step} steps it predicts `, make("strong", {}, view.classes[best]), ` with ${percent(shares[best])}.`),
-      ...view.heads.map(head => headRow(kind, view, head)));
+      make("p", {}, `After ${kind.step} steps it predicts `, make("strong", {}, best.label), ` with ${percent(best.probability)}.`),
+      ...view.heads.map(head => headRow(view, head, Math.min(at, view.tokens.length - 1))));
   });
   element("heads").replaceChildren(choose, make("div", {id: "views"}, ...blocks));
 }
@@ -111,7 +64,7 @@ function showHeads() {
 async function look(kind) {
   const prompt = element("typed").value.replace(/\s/g, "");
   try {
-    const view = await kind.worker.ask({do: "look", prompt});
+    const view = await kind.worker.ask({do: "look", prompt, most: 1});
     if (prompt !== element("typed").value.replace(/\s/g, "")) return;  // a later text is on its way
     views.set(kind, view);
     element("refused").value = "";
@@ -160,7 +113,7 @@ async function start() {
       kind.worker?.close();
       Object.assign(kind, {worker: new LonghandWorker(bytes), step: 0, loss: null, losses: [], scores: [], solved: null});
       const {kernels} = await kind.worker.ask({do: "kernels"});
-      kind.math = kernels === "simd128" ? "portable" : "exact";
+      kind.math = mathOf(kernels);
       await kind.worker.ask({do: "open", ini: configuration(kind, kind.math)});
     }));
     const timer = setInterval(() => {
@@ -191,7 +144,7 @@ function stop() {
 
 for (const kind of kinds) Object.assign(kind, {step: 0, loss: null, losses: [], scores: []});
 openPage();
-legend();
+element("legend").replaceChildren(...legendOf(kinds));
 showScores();
 element("train").addEventListener("click", start);
 element("stop").addEventListener("click", stop);

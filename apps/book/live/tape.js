@@ -50,7 +50,10 @@ function draw() {
                make("svg:text", {x, y: y - 4, "text-anchor": "middle", class: "number"}, `${name} = ${digits(values[name])}`),
                make("svg:text", {x, y: y + 15, "text-anchor": "middle", class: "derivative"}, known.has(name) ? `d${name} = ${digits(derivative[name])}` : ""));
   }
-  element("graph").replaceChildren(svg);
+  const graph = element("graph");
+  graph.replaceChildren(svg);
+  // On a narrow screen, the graph scrolls to the current record.
+  graph.scrollLeft = (current ? places[current.name][0] : 0) / 660 * graph.scrollWidth - graph.clientWidth / 2;
   element("rule").replaceChildren(...(current
     ? [make("strong", {}, `${current.name} = ${forms[current.op](...current.of)}`), ": ", rules(current, values, derivative).join("; ")]
     : ["Forward is done: every number has its value. Backward begins with dL = 1."]));

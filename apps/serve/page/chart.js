@@ -2,6 +2,8 @@
 // zooms. Each curve has points x, y. If a point combines several steps, low and high are their range.
 'use strict';
 
+const pointRadius = 2.5;  // of the points of a short curve, in pixels
+
 class Chart {
   constructor(figure, chosen) {
     this.figure = figure;
@@ -92,10 +94,9 @@ class Chart {
   }
 
   extent() {
-    let [left, right, low, high] = [Infinity, -Infinity, Infinity, -Infinity];
+    let [left, right, low, high] = [0, -Infinity, Infinity, -Infinity];
     for (const curve of this.curves) {
       for (let i = 0; i < curve.x.length; ++i) {
-        left = Math.min(left, curve.x[i]);
         right = Math.max(right, curve.x[i]);
         const y = curve.shown[i];
         if (this.log && y <= 0) continue;
@@ -159,7 +160,7 @@ class Chart {
     }
     g.save();
     g.beginPath();
-    g.rect(box.left, box.top, box.right - box.left, box.bottom - box.top);
+    g.rect(box.left, box.top, box.right - box.left + pointRadius, box.bottom - box.top);
     g.clip();
     for (const curve of this.curves) this.paintCurve(g, curve, x, y);
     g.restore();
@@ -188,13 +189,25 @@ class Chart {
       down = true;
     }
     g.stroke();
+    if (down && curve.x.length === 1) this.paintLevel(g, x(curve.x[0]), y(curve.shown[0]));
     if (curve.x.length > 30) return;
     for (let i = 0; i < curve.x.length; ++i) {
       if (this.log && curve.shown[i] <= 0) continue;
       g.beginPath();
-      g.arc(x(curve.x[i]), y(curve.shown[i]), 2.5, 0, 7);
+      g.arc(x(curve.x[i]), y(curve.shown[i]), pointRadius, 0, 7);
       g.fill();
     }
+  }
+
+  // Draws a dashed line from the left edge to the only point of a curve, so that the values of several
+  // runs can be compared.
+  paintLevel(g, right, at) {
+    g.setLineDash([4, 4]);
+    g.beginPath();
+    g.moveTo(this.place.box.left, at);
+    g.lineTo(right, at);
+    g.stroke();
+    g.setLineDash([]);
   }
 
   // Draws a vertical line at the pointer and lists the values of the curves there, the nearest

@@ -5,6 +5,7 @@
 #include "core/cpu/attention/backward_kernel.h"
 #include "core/cpu/attention/forward_rows.h"
 #include "core/cpu/attention/single.h"
+#include "core/cpu/isa.h"
 
 /// The tables of kernels of a mechanism, such as softmax or ChaCAL. A rule is a struct with the
 /// functions that differ between mechanisms. NAME_rows.h defines the rule of the forward pass, and
@@ -70,21 +71,33 @@ inline constexpr AttentionGradientKernels<T> gradient_kernels{
 /// forward pass of a rule, gradients_on_vectors for its backward pass. They use f32 products for
 /// Math::exact and Math::fast, and bf16 products for Math::bf16 unless the rule requires exact
 /// scores.
-template <class T, class Rule,
-          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
+template <class Rule>
+using NarrowProduct =
+    std::conditional_t<Rule::Formula::exact_scores || !has_bf16_kernels, Exact, Bf16>;
+template <class T, class Rule, class Narrow = NarrowProduct<Rule>>
 inline constexpr ByProduct<AttentionKernels<T>> forward_on_vectors{
     forward_kernels<T, Exact, Rule>, forward_kernels<T, Exact, Rule>,
     forward_kernels<T, Narrow, Rule>};
-template <class T, class Rule,
-          class Narrow = std::conditional_t<Rule::Formula::exact_scores, Exact, Bf16>>
+template <class T, class Rule, class Narrow = NarrowProduct<Rule>>
 inline constexpr ByProduct<AttentionGradientKernels<T>> gradients_on_vectors{
     gradient_kernels<T, Exact, Rule>, gradient_kernels<T, Exact, Rule>,
     gradient_kernels<T, Narrow, Rule>};
 
+/// The kernels of both passes for tensors of the type T. Null pointers if this build has no kernels
+/// for T.
+template <class T, class ForwardRule, class BackwardRule>
+constexpr PassKernels<T> passes_on_vectors() {
+  if constexpr (std::is_same_v<T, bf16> && !has_bf16_kernels) {
+    return {};
+  } else {
+    return {forward_on_vectors<T, ForwardRule>, gradients_on_vectors<T, BackwardRule>};
+  }
+}
+
 /// All kernels of a mechanism, with products on SIMD vectors and not on tile registers.
 template <class Mechanism, class ForwardRule, class BackwardRule>
 inline constexpr KernelsOf<Mechanism> on_vectors{
-    .of_f32 = {forward_on_vectors<float, ForwardRule>, gradients_on_vectors<float, BackwardRule>},
-    .of_bf16 = {forward_on_vectors<bf16, ForwardRule>, gradients_on_vectors<bf16, BackwardRule>}};
+    .of_f32 = passes_on_vectors<float, ForwardRule, BackwardRule>(),
+    .of_bf16 = passes_on_vectors<bf16, ForwardRule, BackwardRule>()};
 
 }  // namespace longhand::cpu::LONGHAND_ISA::attention
