@@ -106,11 +106,11 @@ class Addition final : public CharacterTask {
 TaskKind addition() {
   return character_kind(
       {.name = "addition",
-       .summary = "the sum of numbers, all with their last digit first",
-       .options = {{"digits", "1-4", "digits per number: a number or a range"},
-                   {"operands", "2", "count of numbers to add"},
+       .summary = "add numbers that are written from the last digit to the first",
+       .options = {{"digits", "1-4", "digits per operand, or a range such as 1-4"},
+                   {"operands", "2", "number of operands"},
                    {"pad", "1",
-                    "1: pad all numbers with zeros to one digit more than the longest"}},
+                    "1: pad all operands with zeros to one digit more than the longest operand"}},
        .distributions = {{"train", [](OptionValues&) {}},
                          {"ood", [](OptionValues& v) { v.set("digits", "5-10"); }}},
        .make_with = [](const OptionValues& values) {

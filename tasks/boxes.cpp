@@ -248,7 +248,7 @@ class Boxes final : public Task {
 
 TaskKind boxes() {
   return {.name = "boxes",
-          .summary = "list the contents of each box after objects were put, removed and moved",
+          .summary = "list the contents of boxes after objects are put in, removed and moved",
           .options = BoxesRules::options(),
           .distributions = {{"train", [](OptionValues& values) { values.set("split", "train"); }},
                             {"test", [](OptionValues& values) { values.set("split", "test"); }}},

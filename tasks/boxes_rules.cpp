@@ -45,34 +45,36 @@ int integer_or(const OptionValues& options, std::string_view name, int least, in
 std::vector<TaskOption> BoxesRules::options() {
   return {
       {"version", "default",
-       "default or advanced; advanced: half of the boxes are occupied, and all contents of a box "
-       "move together"},
-      {"boxes", "0", "number of boxes, 2 to 26; 0: the version's default, 7 or 8"},
-      {"objects", "100", "number of different objects, taken from 100 words in order of frequency"},
-      {"most-items", "0", "maximum number of objects in a box; 0: the version's default, 3 or 2"},
+       "rules: default or advanced; advanced: half of the boxes are occupied, and a move takes all "
+       "objects of a box"},
+      {"boxes", "0", "number of boxes, 2 to 26; 0: 7, or 8 in the advanced version"},
+      {"objects", "100", "number of different objects; these are the X most frequent of 100 words"},
+      {"most-items", "0", "maximum number of objects in a box; 0: 3, or 2 in the advanced version"},
       {"operations", "0",
-       "number of operations, or its maximum; 0: the version's default, 32 or 31"},
+       "number of operations, or their maximum for log-uniform --task.lengths; 0: 32, or 31 in the "
+       "advanced version"},
       {"lengths", "version",
-       "distribution of the number of operations: fixed, log-uniform (from 1, rounded down) or "
-       "log-uniform-rounded; version: the version's default, fixed or log-uniform"},
+       "distribution of the number of operations: fixed, log-uniform (at least 1, rounded down) or "
+       "log-uniform-rounded (to the nearest integer); version: fixed, or log-uniform in the "
+       "advanced version"},
       {"occupied", "version",
        "number of occupied boxes: any; start (half initially, then any); at-most (half initially, "
-       "never more); exactly (always half); version: the version's default, any or exactly"},
+       "never more); exactly (always half); version: any, or exactly in the advanced version"},
       {"start-items", "version",
-       "initial number of objects in a box: poisson (mean 2, limited to most-items) or one; "
-       "version: the version's default, poisson or one"},
+       "initial number of objects in a box: poisson (mean 2, at most --task.most-items) or one; "
+       "version: poisson, or one in the advanced version"},
       {"clauses", "version",
-       "order of the boxes in the first sentence: shuffled or ascending; version: the version's "
-       "default, shuffled or ascending"},
+       "order of the boxes in the first sentence: shuffled or ascending; version: shuffled, or "
+       "ascending in the advanced version"},
       {"kinds", "proposed",
-       "how operations are drawn: proposed (draw kind and boxes again until they are possible) or "
-       "feasible (draw the kind from the possible kinds)"},
+       "how operations are drawn: proposed (draw kind and boxes until the operation is possible) "
+       "or feasible (draw only among the possible kinds)"},
       {"put-items", "poisson",
        "number of objects per put operation: poisson (mean 1, at least 1) or one"},
       {"loss", "answer", "tokens that contribute to the loss: answer (including its end) or all"},
       {"split", "train",
-       "initial states to draw from: train (15 of 16), test (the others) or all; each state is "
-       "always in the same part"}};
+       "part of the initial states: train (15 of 16), test (the rest) or all; no state is in both "
+       "train and test"}};
 }
 
 BoxesRules::BoxesRules(const OptionValues& o)

@@ -213,11 +213,12 @@ class Chains final : public Task {
 TaskKind chains() {
   return {
       .name = "chains",
-      .summary = "follow every reference through blocks of shuffled positions, down to a value",
-      .options = {{"blocks", "16", "blocks per sample; the longest chain has one reference fewer"},
-                  {"size", "8", "tokens per block, and number of values"},
+      .summary = "follow chains of references through blocks of tokens to a value",
+      .options = {{"blocks", "16",
+                   "number of blocks per sample; the longest chain has X - 1 references"},
+                  {"size", "8", "number of tokens per block; also the number of different values"},
                   {"score", "all",
-                   "all or depths; depths: also score by the number of references"}},
+                   "scores: all or depths; depths: also one score for each number of references"}},
       .distributions = {{"train", [](OptionValues&) {}}},
       .make_with = [](const OptionValues& values) { return std::make_unique<Chains>(values); }};
 }

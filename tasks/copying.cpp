@@ -167,11 +167,12 @@ Distribution more_places(std::int64_t factor) {
 TaskKind copying() {
   return {
       .name = "copying",
-      .summary = "repeat the symbols at random places among noise",
-      .options = {{"data", "16",
-                   "number of symbols to copy; 0: one at every place (plain copying)"},
-                  {"symbols", "16", "number of different symbols"},
-                  {"noise", "64-256", "number of places before the mark: a number or a range"}},
+      .summary = "repeat symbols that are scattered in noise",
+      .options =
+          {{"data", "16", "number of symbols to copy; 0: a symbol at every place (plain copying)"},
+           {"symbols", "16", "number of different symbols"},
+           {"noise", "64-256",
+            "number of places (symbols and noise) before the mark, or a range such as 64-256"}},
       .distributions = {{"train", [](OptionValues&) {}}, more_places(4), more_places(16)},
       .make_with = [](const OptionValues& values) { return std::make_unique<Copying>(values); }};
 }

@@ -246,14 +246,16 @@ Distribution larger(std::int64_t factor) {
 TaskKind cycle_tracing() {
   return {.name = "cycle-tracing",
           .summary = "walk along a directed cycle whose edges are listed in random order",
-          .options =
-              {{"min-nodes", "10", "minimum number of nodes in a cycle"},
-               {"max-nodes", "50", "maximum number of nodes in a cycle; sizes are drawn uniformly"},
-               {"tokens", "0",
-                "length of a sample in tokens, including the prompt; 0: enough for a walk of 1.25 "
-                "times the largest cycle"},
-               {"tokenization", "characters", "characters or numbers; numbers: one token per node"},
-               {"loss", "answer", "tokens that contribute to the loss: answer (the walk) or all"}},
+          .options = {{"min-nodes", "10", "minimum number of nodes in a cycle"},
+                      {"max-nodes", "50",
+                       "maximum number of nodes in a cycle; sizes are drawn uniformly"},
+                      {"tokens", "0",
+                       "maximum number of tokens per sample, including the prompt; 0: enough for a "
+                       "walk of 1.25 times the largest cycle"},
+                      {"tokenization", "characters",
+                       "tokens: characters or numbers; numbers: one token per node"},
+                      {"loss", "answer",
+                       "tokens that contribute to the loss: answer (the walk) or all"}},
           .distributions = {{"train", [](OptionValues&) {}}, larger(4), larger(8)},
           .make_with = [](const OptionValues& values) {
             return std::make_unique<CycleTracing>(values);

@@ -116,10 +116,11 @@ TaskKind ffml() {
       {.name = "ffml",
        .summary = "read the bit of a register after writes, flips and ignored commands",
        .options = {{"commands", "10",
-                    "number of commands, including the last read: a number or a range"},
+                    "number of commands, including the last read, or a range such as 5-10"},
                    {"registers", "2", "number of registers, each of one bit"},
                    {"flips", "1", "1: some commands flip a register"},
-                   {"reads", "0", "1: some earlier commands are reads, with their bits"}},
+                   {"reads", "0",
+                    "1: some commands before the last one are reads, followed by their bits"}},
        .distributions = {{"train", [](OptionValues&) {}},
                          {"ood", [](OptionValues& v) { v.set("commands", "11-100"); }}},
        .make_with = [](const OptionValues& values) {

@@ -173,29 +173,30 @@ void let_drift(OptionValues& values) {
 std::unique_ptr<Task> FlipFlop::make() const { return std::make_unique<FlipFlopTask>(*this); }
 
 TaskKind flip_flop() {
-  return {.name = "flip-flop",
-          .summary = "read the last written bit, after any number of ignored instructions",
-          .options = {{"instructions", "512", "instructions per sample, each of two tokens"},
-                      {"ignore", "0.6", "share p of ignore instructions, as in F(p)"},
-                      {"loss", "reads",
-                       "tokens that contribute to the loss: reads (their bits) or all"},
-                      {"letters", "steady",
-                       "distribution of instructions: steady (the same everywhere) or drift "
-                       "(writes first, then almost only ignores, reads at the end, for any p)"}},
-          .distributions = {{"train", [](OptionValues&) {}},
-                            {"sparse", [](OptionValues& v) { v.set("ignore", "0.98"); }},
-                            longer(2),
-                            longer(4),
-                            // `false`: this test set does not influence the choice of the best
-                            // checkpoint.
-                            {"drift", let_drift, false}},
-          .make_with = [](const OptionValues& values) {
-            return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),
-                            .ignore = values.number("ignore", 0, 1),
-                            .every_token = values.choice("loss", {"reads", "all"}) == 1,
-                            .drift = values.choice("letters", {"steady", "drift"}) == 1}
-                .make();
-          }};
+  return {
+      .name = "flip-flop",
+      .summary = "read the last written bit after any number of ignored instructions",
+      .options = {{"instructions", "512", "number of instructions per sample, of two tokens each"},
+                  {"ignore", "0.6", "probability p of an ignore instruction"},
+                  {"loss", "reads",
+                   "tokens that contribute to the loss: reads (the bits of reads) or all"},
+                  {"letters", "steady",
+                   "distribution of instructions: steady (the same everywhere) or drift (first "
+                   "writes, then almost only ignores, then reads; p has no effect)"}},
+      .distributions = {{"train", [](OptionValues&) {}},
+                        {"sparse", [](OptionValues& v) { v.set("ignore", "0.98"); }},
+                        longer(2),
+                        longer(4),
+                        // `false`: this test set does not influence the choice of the best
+                        // checkpoint.
+                        {"drift", let_drift, false}},
+      .make_with = [](const OptionValues& values) {
+        return FlipFlop{.instructions = values.integer("instructions", 1, most_instructions),
+                        .ignore = values.number("ignore", 0, 1),
+                        .every_token = values.choice("loss", {"reads", "all"}) == 1,
+                        .drift = values.choice("letters", {"steady", "drift"}) == 1}
+            .make();
+      }};
 }
 
 }  // namespace longhand::tasks

@@ -71,18 +71,20 @@ std::optional<std::int32_t> named_token(const std::filesystem::path& folder, std
 std::vector<TaskOption> Framing::options() {
   return {
       {"tokenizer", "characters",
-       "characters (one token per character of the task), a tokenizer.json, or a folder with one",
+       "tokenizer: characters (one token per character), a tokenizer.json file, or a folder that "
+       "contains one",
        "tokenizer"},
       {"vocabulary", "0",
-       "with a tokenizer: vocabulary size of the model; 0: that of the tokenizer"},
+       "with a tokenizer file: vocabulary size of the model; 0: the tokenizer's vocabulary size"},
       {"template", "none",
-       "with a tokenizer: chat template: none, auto (the tokenizer's own), or one of " +
+       "chat template (needs a tokenizer file): none, auto (the tokenizer's own), or one of " +
            nn::ChatTemplate::names()},
-      {"date", "26 Jul 2024", "date in llama3.2's template"},
-      {"instruction", "", "with a tokenizer: text before every prompt; auto: the task's default"},
+      {"date", "26 Jul 2024", "date that the llama3.2 template inserts"},
+      {"instruction", "",
+       "with a tokenizer file: text that precedes every prompt; auto: the task's default"},
       {"examples", "",
-       "with a tokenizer: example lines before every prompt, separated by \\n; auto: the task's "
-       "two default examples"}};
+       "with a tokenizer file: example lines that precede every prompt, separated by \\n; auto: "
+       "the task's two default examples"}};
 }
 
 Framing::Framing(const OptionValues& options, const Own& own) {

@@ -188,12 +188,12 @@ class Increment final : public Task {
 
 TaskKind increment() {
   std::vector<TaskOption> options{
-      {"hint", "none", "helper task: none or carry"},
-      {"nines", "0.1", "training mix: share of numbers that end with nines"}};
+      {"hint", "none", "helper task: none or carry; carry: also predict all carries"},
+      {"nines", "0.1", "training mix: share of numbers whose last digits are replaced by nines"}};
   std::ranges::copy(LengthMix::options(4, 10), std::back_inserter(options));
   return {
       .name = "increment",
-      .summary = "add one to a number, the last digit first, with carries as a helper task",
+      .summary = "add one to a number and write the result from the last digit to the first",
       .options = std::move(options),
       .distributions = {{"train", [](OptionValues&) {}},
                         LengthMix::exactly(11),

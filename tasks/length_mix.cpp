@@ -15,13 +15,12 @@ LengthMix::LengthMix(const OptionValues& options)
 }
 
 std::vector<TaskOption> LengthMix::options(int short_length, int long_length) {
-  return {{"length", "0",
-           "exact length of all samples, with uniform digits or numbers; 0: the training mix of "
-           "lengths"},
-          {"short", std::to_string(short_length),
-           "training mix: 80% of samples have lengths from 2 to this"},
-          {"long", std::to_string(long_length),
-           "training mix: 20% of samples are longer, up to this length"}};
+  return {
+      {"length", "0", "exact length of all inputs; 0: the training mix of short and long inputs"},
+      {"short", std::to_string(short_length),
+       "training mix: 80% of the inputs have lengths from 2 to X"},
+      {"long", std::to_string(long_length),
+       "training mix: 20% of the inputs are longer, with lengths up to X"}};
 }
 
 Distribution LengthMix::exactly(std::int64_t length) {

@@ -143,10 +143,11 @@ class Multiplication final : public CharacterTask {
 TaskKind multiplication() {
   return character_kind(
       {.name = "multiplication",
-       .summary = "the product of two numbers with all intermediate products and sums",
-       .options = {{"digits", "1-3", "digits per number: a number or a range"},
-                   {"pad", "1",
-                    "1: pad all numbers with zeros to twice the digits of the larger factor"}},
+       .summary = "multiply two numbers and write all partial products",
+       .options =
+           {{"digits", "1-3", "digits per factor, or a range such as 1-3"},
+            {"pad", "1",
+             "1: pad all numbers with zeros to twice the number of digits of the larger factor"}},
        .distributions = {{"train", [](OptionValues&) {}},
                          {"ood", [](OptionValues& v) { v.set("digits", "4-6"); }}},
        .make_with = [](const OptionValues& values) {

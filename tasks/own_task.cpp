@@ -425,35 +425,36 @@ NamedPaths paths_of(const OptionValues& values) {
 TaskKind own_task() {
   return {
       .name = "files",
-      .summary = "prompts and answers from your own files",
+      .summary = "answer prompts from your own files",
       .options =
-          {{"files", "", "list of JSONL files, the training file first"},
+          {{"files", "", "list of JSONL files; the first is the training file"},
            {"tokenizer", "characters",
-            "characters, spaces (words with spaces between them), bytes, a tokenizer.json, or a "
-            "folder with one",
+            "tokenizer: characters, spaces (words separated by spaces), bytes, a tokenizer.json "
+            "file, or a folder that contains one",
             "tokenizer"},
            {"tokens", "",
-            "list of the characters, or of the words with \\s between them; default: "
-            "those of the files"},
+            "vocabulary: all characters, or all words separated by \\s; default: those in the "
+            "files"},
            {"vocabulary", "0",
-            "with a tokenizer: vocabulary size of the model; 0: that of the tokenizer"},
+            "with a tokenizer file: vocabulary size of the model; 0: the tokenizer's vocabulary "
+            "size"},
            {"template", "none",
-            "with a tokenizer: chat template: none, auto (the tokenizer's own), or one "
-            "of " +
+            "chat template (needs a tokenizer file): none, auto (the tokenizer's own), or one of " +
                 nn::ChatTemplate::names()},
-           {"date", "26 Jul 2024", "date in llama3.2's template"},
+           {"date", "26 Jul 2024", "date that the llama3.2 template inserts"},
            {"between", "auto",
             "text between prompt and answer, or none; auto: none if all training "
             "prompts end with the same token, otherwise a mark that no record contains"},
            {"after", "\\n", "text after every answer, or none"},
            {"held_out", "auto",
-            "share at the end of the training file that is held out; auto: 0.1 if "
+            "share of the training file, at its end, that is held out for validation; auto: 0.1 if "
             "there is no other file, otherwise 0"},
-           {"longest", "0", "maximum tokens of a training sample; 0: that of the training file"},
+           {"longest", "0",
+            "maximum number of tokens of a training sample; 0: computed from the training file"},
            {"labels", "auto",
-            "list of the labels of tokens, with \\s between them; auto: those of the files if "
-            "the first training record has labels, otherwise none"},
-           {"predictions", "0", "labels of a token; 0: as many as the files need"},
+            "labels that tokens can have, separated by \\s; auto: the labels in the files, or none "
+            "if the first training record has no labels"},
+           {"predictions", "0", "number of labels per token; 0: as many as the files need"},
            {"part", "train", "name of the file from which samples are taken"}},
       .distributions = {{"train", [](OptionValues& values) { values.set("part", "train"); },
                          false}},

@@ -300,14 +300,17 @@ TaskKind recall() {
   return {
       .name = "recall",
       .summary = "look up the values of keys in a table (MQAR)",
-      .options =
-          {{"pairs", "32",
-            "keys in the longest samples; shorter samples have proportionally fewer"},
-           {"tokens", "64-256", "tokens per sample: an even number or a range of even numbers"},
-           {"vocabulary", "8192",
-            "vocabulary size; keys are tokens of the first half, values of the second"},
-           {"repeats", "1", "number of values that the table assigns to a key, one after another"},
-           {"back", "1", "which of these values to predict: 1: the last, 2: the one before, ..."}},
+      .options = {{"pairs", "32",
+                   "number of keys in the longest samples; shorter samples have proportionally "
+                   "fewer keys"},
+                  {"tokens", "64-256",
+                   "number of tokens per sample, which must be even, or a range such as 64-256"},
+                  {"vocabulary", "8192",
+                   "vocabulary size; keys are tokens of the first half, values are tokens of the "
+                   "second half"},
+                  {"repeats", "1", "number of values that the table assigns to each key"},
+                  {"back", "1",
+                   "which value of a key to predict; 1: the last, 2: the second last, and so on"}},
       .distributions = {{"train", [](OptionValues&) {}},
                         longer_tables(2),
                         longer_tables(4),

@@ -82,8 +82,9 @@ class Reversal final : public CharacterTask {
 TaskKind reversal() {
   return character_kind(
       {.name = "reversal",
-       .summary = "a string's characters from the last to the first",
-       .options = {{"length", "1-10", "length of the string in characters: a number or a range"}},
+       .summary = "reverse a string of characters",
+       .options = {{"length", "1-10",
+                    "length of the string in characters, or a range such as 1-10"}},
        .distributions = {{"train", [](OptionValues&) {}},
                          {"ood", [](OptionValues& v) { v.set("length", "11-50"); }}},
        .make_with = [](const OptionValues& values) {

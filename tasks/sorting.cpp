@@ -393,16 +393,16 @@ class Sorting final : public Task {
 
 TaskKind sorting() {
   std::vector<TaskOption> options{
-      {"hint", "none", "helper task: none, successor, count, fill or all three"},
+      {"hint", "none", "helper tasks: none, successor, count, fill or all"},
       {"successor", "greater",
-       "successor hint for a number that has copies: greater (the next greater number) or copy "
-       "(the number itself, which follows it in sorted order)"},
+       "answer of the helper task successor for a number that occurs several times: greater (the "
+       "next greater number) or copy (the number itself)"},
       {"repetition", "0",
-       "training mix: share of inputs of length n that are drawn from n / 2 distinct numbers"},
+       "training mix: share of inputs whose n numbers are drawn from only n / 2 distinct numbers"},
       {"repeat", "0",
-       "r in rep(i, r), for a given length i: i / r distinct numbers, r times each, the rest "
-       "uniform; 0: off"},
-      {"numbers", "100", "largest number; numbers start at 1"}};
+       "with --task.length n: inputs consist of n / X distinct numbers, X times each; the rest is "
+       "random; 0: off"},
+      {"numbers", "100", "largest number; the smallest is 1"}};
   std::ranges::copy(LengthMix::options(5, 20), std::back_inserter(options));
   return {
       .name = "sorting",

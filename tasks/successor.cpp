@@ -99,10 +99,10 @@ class Successor final : public CharacterTask {
 TaskKind successor() {
   return character_kind(
       {.name = "successor",
-       .summary = "the numbers that follow a number",
-       .options = {{"start", "1-90", "the first number: a number or a range"},
+       .summary = "count up from a number",
+       .options = {{"start", "1-90", "first number, or a range such as 1-90"},
                    {"numbers", "2-4",
-                    "count of numbers, including the first: a number or a range"}},
+                    "length of the list, including the first number, or a range such as 2-4"}},
        .distributions = {{"train", [](OptionValues&) {}},
                          {"ood",
                           [](OptionValues& v) {

@@ -56,12 +56,12 @@ class Tokens final : public Task {
 }  // namespace
 
 TaskKind tokens() {
-  return {
-      .name = "tokens",
-      .summary = "random token ids, for imported models without a tokenizer",
-      .options = {{"vocabulary", "256", "vocabulary size"}, {"length", "64", "tokens per sample"}},
-      .distributions = {{"train", [](OptionValues&) {}}},
-      .make_with = [](const OptionValues& values) { return std::make_unique<Tokens>(values); }};
+  return {.name = "tokens",
+          .summary = "random token ids, for imported models without a tokenizer",
+          .options = {{"vocabulary", "256", "vocabulary size"},
+                      {"length", "64", "number of tokens per sample"}},
+          .distributions = {{"train", [](OptionValues&) {}}},
+          .make_with = [](const OptionValues& values) { return std::make_unique<Tokens>(values); }};
 }
 
 }  // namespace longhand::tasks

@@ -135,8 +135,8 @@ TaskKind value_assignment() {
   return character_kind(
       {.name = "value-assignment",
        .summary = "translate a string with a table of letters and values",
-       .options = {{"pairs", "5", "pairs in the table: a number or a range"},
-                   {"length", "5", "length of the string in letters: a number or a range"},
+       .options = {{"pairs", "5", "number of pairs in the table, or a range such as 5-10"},
+                   {"length", "5", "length of the string in letters, or a range such as 5-10"},
                    {"values", "01", "letters and digits that are used as values"}},
        .distributions = {{"train", [](OptionValues&) {}},
                          {"ood",

@@ -303,15 +303,17 @@ void from_the_longest(OptionValues& values) {
 TaskKind words() {
   return {
       .name = "words",
-      .summary = "products of group elements: parity, modular sums, permutations",
+      .summary = "multiply group elements: parity, modular sums, permutations",
       .options = {{"group", "s5",
                    "group: s2 (parity), zN (sums modulo N), s3, a5 or s5; each element is a token"},
-                  {"moves", "all", "elements in the words: all, or swaps of two points (swaps)"},
-                  {"min", "0", "minimum number of elements in a word; 0: same as max"},
+                  {"moves", "all",
+                   "elements that occur in words: all or swaps; swaps: exchanges of two points"},
+                  {"min", "0", "minimum number of elements in a word; 0: same as --task.max"},
                   {"max", "128",
                    "maximum number of elements in a word; lengths are drawn uniformly"},
                   {"asked", "all",
-                   "predicted products: after every element (all), or only after the last (last)"}},
+                   "products to predict: all (after every element) or last (only after the last "
+                   "element)"}},
       .distributions = {{"train", [](OptionValues&) {}},
                         longer_words(2),
                         longer_words(4),

@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(texts_are_trained_with_the_usual_settings_of_language_model
   const auto help_of = [&](const char* name) {
     return std::ranges::find(options, name, &CliFlag::name)->help;
   };
-  BOOST_TEST(help_of("clip").ends_with("(0; text: 1)"));
-  BOOST_TEST(help_of("warm_up").ends_with("(100; text: 5%; LoRA: 5%)"));
+  BOOST_TEST(help_of("clip").ends_with("(0; task text: 1)"));
+  BOOST_TEST(help_of("warm_up").ends_with("(100; task text: 5%; with LoRA: 5%)"));
   BOOST_TEST(help_of("rate").ends_with("(1e-3)"));
 }
 

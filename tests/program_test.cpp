@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
   BOOST_TEST(all.find("--task.hint X") != std::string::npos);
   BOOST_TEST(all.find("--task.group X") != std::string::npos);
   const std::string sorting = (*this)("train --task sorting --help").out;
-  BOOST_TEST(sorting.find("helper task: none, successor") != std::string::npos);
+  BOOST_TEST(sorting.find("helper tasks: none, successor") != std::string::npos);
   BOOST_TEST(sorting.find("--task.group") == std::string::npos);
   // The help shows flags, such as --steps, and not the names in config.ini, such as training.steps.
   for (const char* section : {"training.", "model.", "compute."}) {

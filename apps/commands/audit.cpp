@@ -175,19 +175,21 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "audit",
-     .summary = "writes inputs, outputs and gradients of every op, and a script that verifies them",
+     .summary = "writes the inputs, outputs and gradients of ops, and a script that verifies them",
      .usage = {"[OP...] --out DIR"},
-     .options = {{"out", "DIR", "the folder to write"},
+     .options = {{"out", "DIR", "output folder"},
                  {"seed", "N", "seed of the random numbers", "1"},
                  json_option()},
      .examples = {"audit --out audit", "audit attention fal chacal --out audit"},
-     .notes = "Each test case of an op is a .npz file. It contains the inputs x, the outputs y,\n"
-              "random output gradients dy, the input gradients dx, and the outputs for each input\n"
-              "moved by plus and minus a small step along a random direction. Everything is f64\n"
-              "from the reference backend; audit.json lists the files. `python3 DIR/verify.py`\n"
-              "requires only NumPy and is independent of this program. It compares every gradient\n"
-              "with a difference quotient, and recomputes the outputs of the common ops with\n"
-              "formulas.py.",
+     .notes = "Each test case of an op is written to a .npz file. If no OP is given, all ops\n"
+              "are written. All values are f64 and are computed by the reference backend.\n"
+              "audit.json lists the files. A file contains the inputs, such as x, the outputs,\n"
+              "such as y, random output gradients dy, and the resulting input gradients dx. It\n"
+              "also contains the outputs after each input is moved forwards and backwards by a\n"
+              "small step along a random direction.\n"
+              "`python3 DIR/verify.py` verifies the files. The script needs NumPy and no part\n"
+              "of longhand. It compares every gradient with a difference quotient. It also\n"
+              "recomputes the outputs of common ops with the formulas in formulas.py.",
      .takes_words = true,
      .run = run}};
 

@@ -41,18 +41,19 @@ const Register command{
     {.name = "bench",
      .summary = "times kernels and training steps",
      .usage = {"list [--json]", "NAME [--size N,N,...]... [--seconds S] [--json] ..."},
-     .options = join({{"size", "N,N,...", "size to time; `bench list` shows the form", {}, true},
-                      {"seconds", "S", "seconds per row; at least three rounds are timed", "0.3"},
-                      {"mechanism", "NAME", "attention: time only softmax and this row", {}, true},
-                      {"tokenizer", "PATH", "tokenize: a tokenizer.json or its folder", {}, true},
-                      {"text", "FILE", "tokenize: the text to encode"},
-                      {"dtype", "TYPE", "type of the activations or operands: f32 or bf16", "f32"}},
-                     join(compute_options(), {json_option()})),
+     .options = join(
+         {{"size", "N,N,...", "problem size to time; `bench list` prints the format", {}, true},
+          {"seconds", "S", "seconds per measurement; at least 3 calls are timed", "0.3"},
+          {"mechanism", "NAME", "attention: time only softmax and this mechanism", {}, true},
+          {"tokenizer", "PATH", "tokenize: tokenizer.json or its folder", {}, true},
+          {"text", "FILE", "tokenize: file with the text to encode"},
+          {"dtype", "TYPE", "type of the tensors: f32 or bf16", "f32"}},
+         join(compute_options(), {json_option()})),
      .examples = {"bench gemm", "bench gemm --size 4096,4096,64 --math exact --threads 1",
                   "bench tokenwise --json", "bench training --size ffl-fal"},
-     .notes = "Each row is one warm-up round followed by timed rounds until its time is used.\n"
-              "Matrix products and training steps are timed in exact, fast and bf16 unless --math\n"
-              "selects one.",
+     .notes = "Each measurement makes one warm-up call and then times calls until --seconds\n"
+              "have passed. By default, the benchmarks gemm and training run in the math modes\n"
+              "exact, fast and bf16. With --math, they run in one mode.",
      .takes_words = true,
      .run = run}};
 

@@ -72,22 +72,21 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "book",
-     .summary = "writes the mathematics as a site, with the results of checks on this machine",
+     .summary = "writes a web site about the mathematics, with results of checks on this machine",
      .usage = {"--out DIR [--source DIR] [--wasm FILE] [--no-checks]"},
-     .options = {{"out", "DIR", "folder of the book: new, empty, or with an earlier book"},
+     .options = {{"out", "DIR", "output folder; must be new or empty, or contain an earlier book"},
                  {"source", "DIR",
-                  "a checkout of longhand; default: this folder, or the installed copy"},
+                  "checkout of longhand; default: the current folder or the installed copy"},
                  {"wasm", "FILE",
-                  "longhand.wasm.js, with which pages compute; default: the module that "
-                  "scripts/wasm.sh built"},
-                 {"no-checks", "", "skip the checks on this machine; takes a second"},
-                 {"seed", "N", "seed of the random numbers of the checks", "1"},
+                  "WebAssembly module for pages that compute in the browser; default: "
+                  "longhand.wasm.js from scripts/wasm.sh"},
+                 {"no-checks", "", "skip the checks; the command then takes about a second"},
+                 {"seed", "N", "seed of the random numbers in the checks", "1"},
                  json_option()},
      .examples = {"book --out book"},
-     .notes =
-         "The pages require no network and no server: open index.html in a browser. While the\n"
-         "book is written, every derivative is checked against difference quotients and every\n"
-         "kernel against its plain loop. This takes about a minute.",
+     .notes = "Open index.html in a browser. The pages need no network and no server. The\n"
+              "checks take about a minute. They compare every derivative with difference\n"
+              "quotients, and the kernels of every op with plain loops.",
      .run = run}};
 
 }  // namespace

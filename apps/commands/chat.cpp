@@ -27,7 +27,7 @@ constexpr const char* chat_help =
     "/reset  begins a new conversation\n"
     "/quit   ends the chat, as Ctrl-D does\n"
     "Ctrl-C  ends an answer\n"
-    "The model answers every other line.\n";
+    "The model answers all other lines.\n";
 
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a handler may use it");
@@ -221,21 +221,21 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "chat",
-     .summary = "chats with a run's language model, line by line",
+     .summary = "chats with the language model of a run, a GGUF file or a Hugging Face folder",
      .usage = {"RUN|FILE.gguf [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
-     .options = join(
-         run_options(),
-         join(sampling_options(),
-              {template_option(),
-               {"system", "TEXT", "the system message"},
-               {"tokens", "N", "maximum number of tokens of an answer", "512"},
-               {"context", "N",
-                "maximum number of tokens that the model reads; default: the model's maximum"}})),
+     .options =
+         join(run_options(),
+              join(sampling_options(),
+                   {template_option(),
+                    {"system", "TEXT", "system message at the start of every conversation"},
+                    {"tokens", "N", "maximum number of tokens per answer", "512"},
+                    {"context", "N", "context length, in tokens; default: the model's maximum"}})),
      .examples = {"chat runs/smol", "chat runs/smol --temperature 0.7 --top-p 0.9",
                   "chat runs/faq < questions.txt"},
-     .notes = "The model answers each line of standard input. /reset begins a new conversation;\n"
-              "/quit or Ctrl-D ends the program; Ctrl-C ends an answer. If a conversation exceeds\n"
-              "the context, its oldest questions and answers are dropped.",
+     .notes = "The model answers each line of standard input. The line /reset begins a new\n"
+              "conversation. The line /quit or the key Ctrl-D ends the program. Ctrl-C stops an\n"
+              "answer. If a conversation exceeds the context length, its oldest questions and\n"
+              "answers are dropped.",
      .takes_words = true,
      .run = run}};
 

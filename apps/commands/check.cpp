@@ -94,13 +94,12 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "check",
-     .summary = "reads all files of a run and compares checkpoints with their checksums",
+     .summary = "checks the files of a run for damage, and its checkpoints against their checksums",
      .usage = {"RUN"},
      .options = {json_option()},
      .examples = {"check runs/flip-flop-1"},
-     .notes =
-         "The exit status is 1 if a file is damaged. `longhand train --resume RUN --from-step\n"
-         "N` resumes from a checkpoint that is not the latest.",
+     .notes = "The exit status is 1 if a file is damaged. To resume training from an earlier\n"
+              "checkpoint, use `longhand train --resume RUN --from-step N`.",
      .takes_words = true,
      .run = run}};
 

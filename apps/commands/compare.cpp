@@ -216,13 +216,13 @@ const Register command{
      .summary = "shows the settings and scores of several runs side by side",
      .usage = {"RUN RUN... [--by SCORE] [--figure FILE]"},
      .options = {ranking_option(),
-                 {"figure", "FILE", "also write a page with their curves"},
+                 {"figure", "FILE", "also write an HTML page with the curves of the runs"},
                  json_option()},
      .examples = {"compare runs/flip-flop-1 runs/flip-flop-2 --figure compare.html",
                   "compare runs/flip-flop-1 runs/flip-flop-2 --by 4x"},
-     .notes = "Only settings that differ between the runs are shown. Scores are those of the last\n"
-              "evaluation. With --by, the best run is first; otherwise runs are in the order in\n"
-              "which they were given.",
+     .notes = "The table shows the settings in which the runs differ, and the loss and scores\n"
+              "of the last evaluation. With --by, the runs are sorted and the best run is\n"
+              "first. Otherwise the runs keep the order of the command line.",
      .takes_words = true,
      .run = run}};
 

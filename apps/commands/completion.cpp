@@ -170,13 +170,13 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "completion",
-     .summary = "prints a shell script that completes this program's commands and options",
+     .summary = "prints a shell script that completes the commands and options of longhand",
      .usage = {"bash|zsh|fish"},
      .options = {},
      .examples = {"completion bash > ~/.local/share/bash-completion/completions/longhand",
                   "completion fish > ~/.config/fish/completions/longhand.fish"},
-     .notes = "For the current shell: `source <(longhand completion bash)`. An installed longhand\n"
-              "includes these scripts.",
+     .notes = "Run `source <(longhand completion bash)` to complete commands in the current\n"
+              "bash. The command `cmake --install` installs the scripts for all three shells.",
      .takes_words = true,
      .run = run}};
 

@@ -316,26 +316,32 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "data",
-     .summary = "prints or writes samples of a task, prints batches of a step, or checks answers "
-                "in a file",
+     .summary =
+         "prints or writes the samples of a task or the batches of a step, checks answers, or "
+         "splits a table",
      .usage = {"--task NAME [--on NAME] [--count N]", "--task NAME --text SAMPLE [--mask]",
                "--task NAME --out FOLDER [--count N] [--test-count N] [--mask]",
                "RUN --step N [--out FILE]", "--task NAME [flags of train] --step N [--out FILE]",
                "check FILE --task NAME", "split FILE.csv --out FOLDER [--lengths N,N...]"},
      .options = join(
-         {{"count", "N", "number of samples; with --out FOLDER: of the training file, 10000", "10"},
-          {"test-count", "N", "with --out FOLDER: samples of each test file", "1000"},
-          {"on", "NAME", "a distribution of the task; default: the one used for training"},
-          {"head", "N", "output head that is evaluated", "0"},
-          {"mask", "", "with --json, --text or --out FOLDER: the positions that answers depend on"},
-          {"step", "N", "print the batches of training step N"},
-          {"out", "PATH",
-           "a folder for the task's files; with --step: a .npz or .safetensors file for batches"},
-          {"config", "FILE", "a config.ini; options override its settings"},
-          {"fields", "P,A", "split: the columns of prompts and answers", "prompt,answer"},
-          {"lengths", "N,N...", "split: maximum length for training, then for each test file"},
-          {"length-of", "WHAT", "split: measures the prompt or the answer", "answer"},
-          {"held-out", "X", "split: share of the short rows for tests", "0.1"}},
+         {{"count", "N",
+           "with --out FOLDER: number of training samples, 10000 by default; otherwise: number of "
+           "samples to print",
+           "10"},
+          {"test-count", "N", "with --out FOLDER: number of samples per test file", "1000"},
+          {"on", "NAME", "distribution of the task; default: the training distribution"},
+          {"head", "N", "index of the output head", "0"},
+          {"mask", "",
+           "with --json, --text or --out FOLDER: also output the positions that each answer "
+           "depends on"},
+          {"step", "N", "print the batches of training step N; with --out: write them to a file"},
+          {"out", "PATH", "output folder; with --step: output file, .npz or .safetensors"},
+          {"config", "FILE", "configuration file (config.ini); flags override its settings"},
+          {"fields", "P,A", "split: names of the prompt and answer columns", "prompt,answer"},
+          {"lengths", "N,N...",
+           "split: maximum row length of the training file, then of each test file"},
+          {"length-of", "WHAT", "split: column whose length counts, prompt or answer", "answer"},
+          {"held-out", "X", "split: fraction of rows to hold out in id.jsonl; see below", "0.1"}},
          join(config_options({"batch", "seed"}), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
                   "data --task reversal --text dh13=31hd --mask", "data runs/flip-flop-1 --step 7",
@@ -343,18 +349,23 @@ const Register command{
                   "data --task reversal --out my-task --count 5000",
                   "data split table.csv --lengths 10,20,40 --out my-task",
                   "data check answers.jsonl --task cycle-tracing"},
-     .notes =
-         "`check` reads one object {\"prompt\": ..., \"answer\": ...} per line and judges each by\n"
-         "the task's definition. The exit status is 1 if an answer is wrong.\n"
-         "--out FOLDER writes train.jsonl, id.jsonl (other samples of the training distribution)\n"
-         "and a file for each other distribution. `train --task FOLDER/` reads them.\n"
-         "`split` writes train.jsonl and id.jsonl, and for each further N of --lengths a file\n"
-         "length-N.jsonl with longer rows, or with one N the file ood.jsonl. Lengths are "
-         "characters.\n"
-         "--step prints, for each sequence in quotes, the positions of the scored tokens and\n"
-         "their targets: the number, and also the text if the target is the next token. FILE\n"
-         "contains for each batch K the arrays batches.K.tokens, lengths, targets [tokens,\n"
-         "choices] (-1: not scored) and head, and weights and positions if they exist.",
+     .notes = "`check` reads a file with one JSON object {\"prompt\": ..., \"answer\": ...} per\n"
+              "line and checks each answer by the rules of the task. The exit status is 1 if an\n"
+              "answer is wrong.\n"
+              "--out FOLDER writes train.jsonl, id.jsonl and one file for each other\n"
+              "distribution of the task. id.jsonl contains further samples of the training\n"
+              "distribution. To train on the files, use `longhand train --task FOLDER/`.\n"
+              "`split` reads a CSV or TSV file whose first row names the columns. Rows up to\n"
+              "the first N of --lengths (default: all rows) are written to train.jsonl, or to\n"
+              "id.jsonl if they are held out. Longer rows up to each further N are written to\n"
+              "length-N.jsonl. If --lengths is a single number, all longer rows are written to\n"
+              "ood.jsonl. Lengths are in characters.\n"
+              "--step prints each sequence in quotes, followed by the positions and classes of\n"
+              "its scored targets. If a target is the next token, its text is printed too.\n"
+              "--step with --out FILE writes, for each batch K, the arrays batches.K.tokens,\n"
+              "lengths, targets and head. The arrays weights and positions exist only if the\n"
+              "batch uses them. The shape of targets is [tokens, predictions per token], and a\n"
+              "target of -1 is not scored.",
      .takes_words = true,
      .run = run}};
 

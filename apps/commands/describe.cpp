@@ -178,13 +178,12 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "describe",
-     .summary = "describes a run: its model, settings and metrics",
+     .summary = "prints the model, settings and latest metrics of a run",
      .usage = {"RUN [--json]"},
      .options = {json_option()},
      .examples = {"describe runs/flip-flop-1"},
-     .notes =
-         "Parameters with the same name and shape in several blocks share a row. No checkpoint\n"
-         "is read.",
+     .notes = "Parameters that have the same shape and differ only in the number of their block\n"
+              "share a row of the table. Checkpoints are not read.",
      .takes_words = true,
      .run = run}};
 

@@ -220,21 +220,21 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "eval",
-     .summary = "scores a run on the distributions of its task",
+     .summary = "evaluates the model of a run on the distributions of its task",
      .usage = {"RUN [--on NAME]... [--samples N] [--out FILE]",
                "RUN --text FILE [--by-length] [--reading HOW]",
                "RUN --token-file FILE [--out FILE]",
                "RUN --sweep OPTION=VALUES... [--figure FILE]"},
-     .options =
-         join(join(run_options(), scoring_options()),
-              {{"seed", "N", "seed of the samples", "1"},
-               {"text", "FILE", "tasks text and files: the file to score; default: the run's own"},
-               {"by-length", "", "also score answers of each length, in tokens without the end"},
-               {"head", "N", "output head that is evaluated", "0"},
-               {"token-file", "FILE", "score the tokens of a file instead of samples; see below"},
-               {"out", "FILE", "also write the predictions for each sample, as arrays"},
-               {"logits", "", "with --out: also write the logits"},
-               json_option()}),
+     .options = join(
+         join(run_options(), scoring_options()),
+         {{"seed", "N", "seed of the samples", "1"},
+          {"text", "FILE", "tasks text and files: file to evaluate on; default: the run's files"},
+          {"by-length", "", "also print scores per answer length, in tokens without the end token"},
+          {"head", "N", "index of the output head to evaluate", "0"},
+          {"token-file", "FILE", "evaluate on the tokens of a file instead of samples; see below"},
+          {"out", "FILE", "also write predictions and losses as arrays; see below"},
+          {"logits", "", "with --out: also write the logits"},
+          json_option()}),
      .examples = {"eval runs/flip-flop-1 --samples 1000", "eval runs/flip-flop-1 --on 4x --json",
                   "eval runs/gemma --text book.txt --samples 20",
                   "eval runs/own-1 --text longer.jsonl --by-length --reading decoded",
@@ -243,20 +243,25 @@ const Register command{
                   "eval runs/sorting-1 --sweep length=20,50,100 --sweep repeat=2..5 --json",
                   "eval runs/sorting-1 --on test --out said.npz --logits",
                   "eval runs/book --token-file tokens.npy --out losses.npz"},
-     .notes =
-         "forced: the model reads the sample's own tokens (teacher forcing). decoded: the\n"
-         "model continues from its own answers.\n"
-         "--sweep: values are words, numbers or ranges A..B or A..B:STEP, separated by commas.\n"
-         "Several sweeps evaluate all combinations. Other task options keep the values used\n"
-         "for training.\n"
-         "Files are .npy, .npz or .safetensors. --token-file contains integers [n] or\n"
-         "[sequences, n]. In a file of several arrays they are named tokens, with optional\n"
-         "arrays lengths, targets (default: the next tokens), weights and positions. Files\n"
-         "written by `data --step --out` are accepted too.\n"
-         "--out writes, for each distribution NAME, the arrays NAME.tokens, lengths, asked,\n"
-         "asked_lengths, said, wanted, losses and scores.METRIC, and with --logits NAME.logits\n"
-         "[asked, classes]. For --token-file it writes tokens, lengths, targets, said, losses\n"
-         "and logits.",
+     .notes = "--reading forced: the model reads the sample's own tokens (teacher forcing).\n"
+              "--reading decoded: the model reads its own predictions in place of the answer's\n"
+              "tokens.\n"
+              "--sweep OPTION=VALUES: VALUES is a list of words, numbers and ranges, separated\n"
+              "by commas. A range is A..B or A..B:STEP. Several sweeps evaluate all\n"
+              "combinations of their values. Other task options keep the values used for\n"
+              "training.\n"
+              "--token-file FILE: a .npy, .npz or .safetensors file with integers [n] or\n"
+              "[sequences, n]. If the file has several arrays, the tokens must be in the array\n"
+              "named tokens. The arrays lengths, targets (default: the next tokens), weights\n"
+              "and positions are optional. Files written by `data --step --out` are accepted\n"
+              "too.\n"
+              "--out FILE: a .npz or .safetensors file. For each distribution NAME it contains\n"
+              "the arrays NAME.tokens, NAME.lengths, NAME.asked and NAME.asked_lengths (indices\n"
+              "of the scored predictions), NAME.said (predicted classes), NAME.wanted (target\n"
+              "classes), NAME.losses and NAME.scores.METRIC. With --token-file it contains the\n"
+              "arrays tokens, lengths, targets, said and losses.\n"
+              "--logits: adds the array NAME.logits [scored predictions, classes]. The array is\n"
+              "named logits if --token-file is given.",
      .takes_words = true,
      .run = run}};
 

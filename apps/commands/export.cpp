@@ -131,30 +131,29 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "export",
-     .summary = "writes a run's model as a GGUF file or a Hugging Face folder: GPT-2, GPT-NeoX, "
-                "Llama, Qwen 2, "
-                "Gemma 3",
+     .summary = "writes a run's model as a Hugging Face folder or a GGUF file",
      .usage = {"RUN --out DIR [--adapter] [--step N]", "RUN --gguf FILE [--type TYPE] [--step N]"},
      .options = join(
          {{"out", "DIR",
-           "folder for config.json, model.safetensors, the run's tokenizer and, if the run "
-           "defines them, the tokens that begin and end a text"},
-          {"adapter", "", "write only the LoRA matrices, in the format of the package peft"},
+           "output folder for config.json, model.safetensors and the run's tokenizer"},
+          {"adapter", "", "write only the LoRA matrices, in the format of the Python package peft"},
           {"gguf", "FILE",
-           "write a GGUF file in place of a folder, with the run's tokenizer and chat template"},
-          {"type", "TYPE", text("type of the matrices of a GGUF file: ", written_gguf_types()),
+           "output file in the GGUF format, with the run's tokenizer and chat template"},
+          {"type", "TYPE", text("with --gguf, the type of the matrices: ", written_gguf_types()),
            "f16"},
           {"part_mib", "N", "maximum size of a weight file, in MiB; 0: no limit", "0"}},
          join(run_options(), {json_option()})),
      .examples = {"export runs/flip-flop-1 --out flip-flop-hf",
                   "export runs/chat --gguf chat.gguf --type q8_0"},
-     .notes =
-         "Models with learned positions are written as GPT-2. Models with rotary positions are\n"
-         "written as GPT-NeoX if they have LayerNorms. With RMS norms and a gate they are\n"
-         "written as Llama, as Qwen 2 if only queries, keys and values have biases, or as\n"
-         "Gemma 3 if each sublayer also has a norm after it. Other models are refused, such as\n"
-         "models with heads other than softmax. LoRA matrices are merged into the weights, or\n"
-         "written alone with --adapter. GGUF files hold a Llama, Qwen 2, Gemma 3 or GPT-2.",
+     .notes = "The architecture of the model determines the format. Models with learned\n"
+              "positions are written as GPT-2. Models with rotary positions and LayerNorm are\n"
+              "written as GPT-NeoX. Models with rotary positions, RMS norms and gated\n"
+              "feed-forward layers are written as Llama by default, as Qwen 2 if only queries,\n"
+              "keys and values have biases, and as Gemma 3 if each sublayer also has a norm\n"
+              "after it. Other models are refused, for example models with heads other than\n"
+              "softmax. GGUF files cannot contain GPT-NeoX models.\n"
+              "LoRA matrices are merged into the weights unless --adapter is given. The output\n"
+              "also names the tokens that begin and end a text, if the run defines them.",
      .takes_words = true,
      .run = run}};
 

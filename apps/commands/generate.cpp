@@ -264,37 +264,41 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "generate",
-     .summary = "continues a prompt with a run's model",
+     .summary = "continues a prompt with the model of a run, a GGUF file or a Hugging Face folder",
      .usage = {"RUN|FILE.gguf --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
                "RUN --token-file FILE [--tokens N] [--out FILE]"},
-     .options =
-         join(run_options(),
-              join(sampling_options(),
-                   {{"prompt", "TEXT", "text to continue; - for standard input", {}, true},
-                    {"tokens", "N", "maximum number of new tokens", "32"},
-                    {"stop", "TEXT",
-                     "stop before this text; for tasks whose tokens are words: after this token; "
-                     "default for text: the separator or the end of an answer"},
-                    {"context", "N",
-                     "maximum number of tokens that the model reads at once; 0: no limit; default "
-                     "for text: the longest sequence of the training, otherwise 0"},
-                    {"head", "N", "output head", "0"},
-                    {"token-file", "FILE", "prompts as tokens, instead of --prompt; see below"},
-                    {"out", "FILE", "also write the generated tokens, as arrays"},
-                    {"logits", "FILE", "also write the logits at every token of the prompt"},
-                    json_option()})),
+     .options = join(
+         run_options(),
+         join(sampling_options(),
+              {{"prompt", "TEXT", "text to continue; -: read it from standard input", {}, true},
+               {"tokens", "N", "maximum number of new tokens", "32"},
+               {"stop", "TEXT",
+                "stop before this text (task text) or after this token (other tasks); default: the "
+                "end of the document or answer"},
+               {"context", "N",
+                "context length, in tokens; 0: no limit; default: the model's maximum for the "
+                "task text, otherwise 0"},
+               {"head", "N", "index of the output head", "0"},
+               {"token-file", "FILE", "prompts as token ids, instead of --prompt; see below"},
+               {"out", "FILE", "also write the generated tokens as arrays; see below"},
+               {"logits", "FILE", "also write the logits at every prompt token; see below"},
+               json_option()})),
      .examples = {"generate runs/flip-flop-1 --prompt w1i0i0r --tokens 1",
                   "generate runs/book --prompt \"Once upon\" --top-p 0.95",
                   "generate runs/book --prompt - --json < prompt.txt",
                   "generate runs/book --token-file prompts.npy --out answers.npz"},
-     .notes = "--prompt may be given several times; the prompts are continued as one batch. The\n"
+     .notes = "--prompt may be given several times. The prompts are continued as one batch. The\n"
               "same seed produces the same text for any number of threads.\n"
-              "Files are .npy, .npz or .safetensors. --token-file contains integers [n] or\n"
-              "[prompts, n]. In a file of several arrays they are named tokens, with lengths\n"
-              "[prompts] if the lengths differ.\n"
-              "--out writes tokens, lengths, log_probabilities, prompt_tokens and prompt_lengths.\n"
-              "--logits writes logits [tokens, classes] and tokens. A .npy file contains only the\n"
-              "first of these arrays.",
+              "--token-file FILE: a .npy, .npz or .safetensors file with integers [n] or\n"
+              "[prompts, n]. If the file has several arrays, the tokens must be in the array\n"
+              "named tokens. For prompts of different lengths, tokens [n] contains all prompts\n"
+              "one after another, and the array lengths [prompts] contains their lengths.\n"
+              "--out FILE: a .npz or .safetensors file with the arrays tokens, lengths,\n"
+              "log_probabilities, prompt_tokens and prompt_lengths, or a .npy file with the\n"
+              "array tokens.\n"
+              "--logits FILE: a .npz or .safetensors file with the arrays logits [tokens,\n"
+              "classes] and tokens, or a .npy file with the array logits. It needs exactly one\n"
+              "prompt.",
      .takes_words = true,
      .run = run}};
 

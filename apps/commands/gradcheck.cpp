@@ -240,41 +240,44 @@ std::string broken_in_two(std::string words) {
 
 const Register command{
     {.name = "gradcheck",
-     .summary = "checks every derivative, by difference quotients or against the reference",
+     .summary =
+         "checks derivatives by difference quotients, or a backend against the reference backend",
      .usage = {"[OP...] [--backend NAME] [--seed N] [--json]",
                "[OP...] --backend NAME --length N [--length N ...] [--json]",
                "--expression F --derivative D [--by VARIABLE] [--from X] [--to X]"},
-     .options =
-         join(compute_options("reference"),
-              {{"length", "N", "print relative errors on sequences of N tokens instead", {}, true},
-               {"expression", "F", "a function as one types it, such as x^2*sin(y)"},
-               {"derivative", "D", "what is said to be its derivative"},
-               {"by", "VARIABLE", "by which; the only one if not given"},
-               {"from", "X", "the points lie between this", "-3"},
-               {"to", "X", "and this", "3"},
-               json_option()}),
+     .options = join(
+         compute_options("reference"),
+         {{"length", "N", "print relative errors on sequences of N tokens; see below", {}, true},
+          {"expression", "F", "function of one or more variables, such as x^2*sin(y)"},
+          {"derivative", "D", "derivative to check, such as 2*x*sin(y)"},
+          {"by", "VARIABLE", "variable of the derivative; default: the only variable"},
+          {"from", "X", "smallest value of a variable at the random points", "-3"},
+          {"to", "X", "largest value of a variable at the random points", "3"},
+          json_option()}),
      .examples = {"gradcheck --expression 'x*sin(x)' --derivative 'sin(x) + x*cos(x)'", "gradcheck",
                   "gradcheck matmul layer_norm --seed 7",
                   "gradcheck attention --backend cpu --math bf16",
                   "gradcheck stick_attention --backend cpu --math bf16 --length 300"},
-     .notes =
-         "On the reference backend, in f64: each op runs on small random cases; each entry of "
-         "each\n"
-         "input is moved by h and by 2h, and the quotients of a random projection L of the "
-         "outputs\n"
-         "are held against the op's own backward: entry by entry within what the quotient itself\n"
-         "may be off by, and below 1e-6 of the input's largest derivative.\n"
-         "On cpu or cuda: outputs and gradients are held against the reference's in f64, within\n"
-         "bounds for --math (bf16: with bf16 tensors), single entries, norms and averages.\n"
-         "With --length: ||error|| / ||reference|| of y and each gradient of ops with heads, for\n"
-         "normal numbers, without gates and with gates of 0.5 and 0.97, and the largest share\n"
-         "of a bound.\n"
-         "A typed derivative is compared with central difference quotients, extrapolated to a "
-         "step\n"
-         "of none, at random points. Functions:\n" +
-         broken_in_two(Expression::functions()) +
-         ".\n"
-         "The exit status is 1 if a bound is exceeded or a derivative is wrong.",
+     .notes = "If no OP is given, all ops are checked.\n"
+              "--backend reference: gradients are compared with difference quotients in f64, on\n"
+              "small random cases of each op. The quotients are those of a scalar L, the sum of\n"
+              "all output entries times random factors. Each input entry is moved up and down\n"
+              "by h = 1e-3 and by 2h, and the two quotients are extrapolated to step size 0.\n"
+              "The error of each derivative must be below an estimate of its quotient's own\n"
+              "error, and below 1e-6 times the largest derivative with respect to the same\n"
+              "input tensor.\n"
+              "--backend cpu or cuda: outputs and gradients are compared with those of the\n"
+              "reference backend in f64. The error bounds apply to single entries, norms and\n"
+              "averages, and depend on --math. With --math bf16, the tensors are bf16 too.\n"
+              "--length N: prints ||error|| / ||reference|| of each output and gradient, and\n"
+              "the largest ratio of an error to its bound. This check needs --backend cpu or\n"
+              "cuda, and includes only ops with attention heads. Their inputs are normal random\n"
+              "numbers. Ops with forget gates also run with gates of 0.5 and 0.97.\n"
+              "--expression F: compares D with central difference quotients at random points.\n"
+              "The quotients are extrapolated to step size 0. F and D may contain the functions\n" +
+              broken_in_two(Expression::functions()) +
+              ".\n"
+              "The exit status is 1 if an error exceeds its bound or D is wrong.",
      .takes_words = true,
      .run = run}};
 

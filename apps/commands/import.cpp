@@ -65,19 +65,20 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "import",
-     .summary = "converts a GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 into a run",
+     .summary = "converts a published GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 into a run",
      .usage = {"DIR|FILE.gguf --out RUN [--task NAME] [flags]"},
-     .options =
-         join({{"out", "RUN", "the run folder"}}, join(config_options({"task"}), {json_option()})),
+     .options = join({{"out", "RUN", "run folder to write"}},
+                     join(config_options({"task"}), {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"The dog\"",
                   "import gpt2 --out runs/chained --heads chacal:12 --gamma 0.1"},
      .notes =
-         "Reads config.json and model.safetensors, or the shards of\n"
-         "model.safetensors.index.json, in f32, f16 or bf16. Also reads a GGUF file of a\n"
-         "Llama, Qwen 2, Gemma 3 or GPT-2, quantized or not. If the source has a tokenizer\n"
-         "(tokenizer.json, or vocab.json and merges.txt), the run's task is text. Otherwise,\n"
-         "without --task, the task is tokens. The task must have the model's vocabulary. Other\n"
-         "options change the run's settings, including the kinds of heads.",
+         "DIR is a folder in Hugging Face's format: config.json, and model.safetensors or the\n"
+         "shards that model.safetensors.index.json lists. The weights are f32, f16 or bf16.\n"
+         "FILE.gguf is a Llama, Qwen 2, Gemma 3 or GPT-2, quantized or not.\n"
+         "If the model has a tokenizer, the default task is text; otherwise it is tokens. A\n"
+         "folder has a tokenizer if it contains tokenizer.json, or vocab.json and merges.txt.\n"
+         "The vocabularies of task and model must have the same size. Other flags change\n"
+         "settings of the run, for example the kinds of heads (--help all).",
      .takes_words = true,
      .run = run}};
 

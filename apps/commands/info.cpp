@@ -151,13 +151,13 @@ void print(const Json& facts) {
 
 const Register info{
     {.name = "info",
-     .summary = "prints backends, instruction sets in use, memory and versions",
+     .summary = "prints the version, processor, memory, backends and instruction sets",
      .usage = {"[--json]"},
      .options = {json_option()},
      .examples = {"info", "info --json"},
-     .notes = "The environment variable LONGHAND_CPU=portable|neon|avx2|avx512|avx512bf16|amx\n"
-              "selects an instruction set. If the program uses OpenMP, OMP_NUM_THREADS limits the\n"
-              "default number of threads.",
+     .notes = "The environment variable LONGHAND_CPU selects an instruction set: portable, neon,\n"
+              "avx2, avx512, avx512bf16 or amx. If the program uses OpenMP, OMP_NUM_THREADS sets\n"
+              "the default number of threads.",
      .run = [](const Arguments& arguments) {
        const Json facts = gather();
        if (arguments.json()) {

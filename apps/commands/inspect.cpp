@@ -173,40 +173,43 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "inspect",
-     .summary = "shows the attention of a run's heads and the residual stream of its tokens",
+     .summary = "writes an HTML page that shows the attention of a run's heads on a sample",
      .usage = {"RUN [--reference] [--on NAME] [--samples N] [--out FILE]"},
      .options = join(
          run_options(),
-         {{"reference", "", "compare attention with the task's reference"},
-          {"on", "NAME", "a distribution of the task; default: the one used for training"},
+         {{"reference", "", "compare the attention with the task's reference attention"},
+          {"on", "NAME",
+           "distribution of the task to sample from; default: the training distribution"},
           {"samples", "N", "number of samples for the statistics", "200"},
           {"seed", "N", "seed of the samples", "1"},
-          {"sample", "N", "index of the sample that is drawn", "0"},
+          {"sample", "N", "index of the sample to draw", "0"},
           {"tokens", "N",
-           "number of the sample's tokens that are drawn; default with --reference: 104", "48"},
+           "maximum number of tokens to draw; default with --reference: 104, otherwise:", "48"},
           {"prompt", "TEXT", "text to inspect instead of a sample"},
           {"position",
            "N",
-           "a token whose residual stream is projected on the model's bases",
+           "index of a token whose residual stream is drawn; can be repeated",
            {},
            true},
           {"out", "FILE",
-           "the page; default: RUN/inspect.html, or RUN/attention.html with --reference"},
+           "HTML file; default: RUN/inspect.html, or RUN/attention.html with --reference"},
           json_option()}),
      .examples = {"inspect runs/flip-flop-1", "inspect runs/reversal-1 --reference --on ood",
                   "inspect runs/flip-flop-1 --on sparse --json",
                   "inspect runs/sorting-1 --prompt \"5 17 43 ⊥ 5\" --position 2 --position 3"},
      .notes =
-         "A FAL head at position i finds the last earlier key m whose score with its query is\n"
-         "positive, and reads the value at m + 1. The read is correct if m + 1 is the position\n"
-         "of the task's answer; in Flip-Flop, if m is the last write or read.\n"
-         "--reference reports the share of attention rollout on the tokens that the answer\n"
-         "depends on, for correct and wrong predictions, with Welch's test; the attention of\n"
-         "every head on these tokens and its entropy; errors by position; and accuracy against\n"
-         "length.\n"
-         "--position prints the products of the residual stream with the rows of the embedding\n"
-         "(encoder basis) and of the output layer (decoder basis), in every layer, before and\n"
-         "after its feed forward.",
+         "The command prints how often each FAL head (First-After-Last) reads the token that\n"
+         "determines the answer. At position i, a FAL head selects the last earlier position m\n"
+         "whose key has a positive product with the query, and reads the value at m + 1. In\n"
+         "Flip-Flop, m must be the position of the preceding write or read instruction.\n"
+         "The reference attention of a task marks the tokens that an answer depends on.\n"
+         "--reference measures the share of attention rollout on these tokens, and compares\n"
+         "correct with wrong predictions by Welch's test. It also measures the attention of\n"
+         "each head on these tokens, the entropy of each head, the errors by position in the\n"
+         "answer, and the accuracy by sample length.\n"
+         "--position multiplies the residual stream of a token by all rows of the embedding\n"
+         "(encoder basis) and of the output layer (decoder basis). The page shows the products\n"
+         "for every layer, before and after the feed forward.",
      .takes_words = true,
      .run = run}};
 

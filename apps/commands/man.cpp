@@ -49,10 +49,9 @@ std::string page_of_program() {
   for (const auto& [name, command] : commands()) {
     out << ".TP\n.BR longhand\\-" << roff(name) << " (1)\n" << roff(command.summary) << '\n';
   }
-  out << ".SH EXIT STATUS\n0 on success, 1 on failure, 2 on wrong usage; if stopped by a "
-         "signal,\n128 plus its number.\n"
-         ".SH ENVIRONMENT\n.TP\n.B LONGHAND_CPU\nthe instruction set to use\n"
-         ".TP\n.B NO_COLOR\nif not empty, print plain text on terminals too\n";
+  out << ".SH EXIT STATUS\n0: success; 1: failure; 2: wrong usage; 128 + N: stopped by signal N\n"
+         ".SH ENVIRONMENT\n.TP\n.B LONGHAND_CPU\ninstruction set to use\n"
+         ".TP\n.B NO_COLOR\nif not empty, print plain text without colors\n";
   return out.str();
 }
 
@@ -125,13 +124,14 @@ void run(const Arguments& arguments) {
   std::cout << page_of(found->second);
 }
 
-const Register command{{.name = "man",
-                        .summary = "prints or writes manual pages with the contents of --help",
-                        .usage = {"[COMMAND]", "--out DIR"},
-                        .options = {{"out", "DIR", "folder for the pages of all commands"}},
-                        .examples = {"man train | man -l -", "man --out ~/.local/share/man/man1"},
-                        .takes_words = true,
-                        .run = run}};
+const Register command{
+    {.name = "man",
+     .summary = "prints the manual page of a command, or writes all pages to a folder",
+     .usage = {"[COMMAND]", "--out DIR"},
+     .options = {{"out", "DIR", "write the pages of all commands to this folder"}},
+     .examples = {"man train | man -l -", "man --out ~/.local/share/man/man1"},
+     .takes_words = true,
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::man_command

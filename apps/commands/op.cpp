@@ -115,9 +115,9 @@ void print_description(const Json& facts) {
   std::cout << '\n';
   write_wrapped(
       std::cout,
-      "The type of activations is --dtype; default: that of the first activation in the "
-      "file. Masters are f64 if activations are f64, otherwise f32. Indices are integers. "
-      "Tensors of other float types are converted.",
+      "Activations have the type that --dtype selects, by default the type of the first "
+      "activation in the file. Inputs of type master are f64 if activations are f64, otherwise "
+      "f32. Indices are integers. Tensors of other float types are converted.",
       0, 0, columns);
 }
 
@@ -239,28 +239,29 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "op",
-     .summary = "runs one op forward and backward on tensors from a safetensors or NumPy file",
+     .summary = "computes one op, and optionally its gradients, on tensors from a file",
      .usage = {"list [--json]", "describe NAME [--json]",
                "NAME --in FILE --out FILE [--attr NAME=VALUE]... [--grad] [--dtype TYPE] ..."},
      .options =
-         join({{"in", "FILE",
-                "file with the inputs: .safetensors, .npz, or .npy for the first input only"},
-               {"out", "FILE", "file for the results; its extension selects the format"},
-               {"attr", "NAME=VALUE", "an attribute of the op", {}, true},
+         join({{"in", "FILE", "input file: .safetensors, .npz, or .npy with only the first input"},
+               {"out", "FILE", "output file: .safetensors, .npz, or .npy for a single result"},
+               {"attr", "NAME=VALUE", "value of an attribute of the op; can be repeated", {}, true},
                {"grad", "", "also compute the gradients of the inputs"},
                {"dtype", "TYPE",
-                "type: f64, f32 or bf16; default: the type of the file; f64 selects the reference "
-                "backend unless --backend is given"}},
+                "type of activations: f64, f32 or bf16; default: the type in the file"}},
               join(compute_options(), {json_option()})),
      .examples = {"op list", "op describe layer_norm",
                   "op layer_norm --in x.safetensors --attr epsilon=1e-6 --grad --out y.safetensors",
                   "op softmax --in x.npy --out y.npy",
                   "op matmul --in x.npz --out y.npz --backend reference --dtype f64"},
-     .notes = "The input file contains the inputs under the names that `op describe` prints and,\n"
-              "with --grad, the gradient of each differentiable output y as \"dy\". The result\n"
-              "contains the outputs and, with --grad, the gradient of each differentiable input x\n"
-              "as \"dx\". A missing output gradient is an error, except that the gradient of an\n"
-              "output named loss defaults to 1.",
+     .notes =
+         "The input file contains the inputs under the names that `op describe` prints. The\n"
+         "output file contains the outputs.\n"
+         "--grad: the input file must also contain the gradient of each differentiable output\n"
+         "y under the name \"dy\". The default gradient of an output named loss is 1; other\n"
+         "output gradients have no default. The output file then also contains the gradient\n"
+         "of each differentiable input x under the name \"dx\".\n"
+         "--dtype f64 requires the reference backend, which is then the default backend.",
      .takes_words = true,
      .run = run}};
 

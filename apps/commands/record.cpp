@@ -88,16 +88,18 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "record",
-     .summary = "rewrites the tables of results pages from their JSON files, and evaluates the "
-                "papers' claims",
+     .summary = "updates the tables of results pages and the verdicts on the papers' claims",
      .usage = {"FOLDER [--claims FILE,FILE]"},
-     .options = {{"claims", "LIST",
-                  "files whose block \"claims\" is replaced by the table of all claims"},
+     .options = {{"claims", "LIST", "Markdown files in which to replace the table of claims"},
                  json_option()},
      .examples = {"record docs/results --claims README.md,docs/papers.md"},
-     .notes = "Rewrites the table of each page, the index in README.md and, if that file exists,\n"
-              "the table of all figures in figures.md. Writes the verdict on each claim to\n"
-              "claims.json. `longhand repro RECIPE --page FILE.md` writes the pages themselves.",
+     .notes = "A results page consists of PAGE.md and PAGE.json. `longhand repro RECIPE --page\n"
+              "PAGE.md` writes both files.\n"
+              "`longhand record` makes the table in each PAGE.md again from PAGE.json. It also\n"
+              "updates the index in README.md, the verdict on each claim in claims.json and, if\n"
+              "figures.md exists, the table in figures.md.\n"
+              "--claims replaces the text between <!-- claims --> and <!-- end of claims --> in\n"
+              "each of these files.",
      .takes_words = true,
      .run = run}};
 

@@ -311,38 +311,46 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "repair",
-     .summary = "changes or fine-tunes only a run's attention, and writes a repaired run",
+     .summary = "changes only the attention of a run, and compares the scores before and after",
      .usage = {"RUN --method NAME --out DIR [--on NAME]... [flags of train]",
                "RUN --method NAME --out DIR --sweep OPTION=VALUES... [--figure FILE]"},
-     .options = join(
-         {{"method", "NAME", repair_names()},
-          {"out", "DIR", "folder of the repaired run"},
-          {"from-step", "N", "step of the checkpoint to repair; default: the best"},
-          {"top", "LIST", "reinforce: numbers of heads to try; default: 1, 2, 3, 4, 8, ..."},
-          {"delta", "LIST", "reinforce: increases of the weights on reference tokens", "0.5,1,2,4"},
-          {"threshold", "LIST", "reinforce: thresholds that these weights must exceed", "0,0.1"},
-          {"rank-on", "NAME", "reinforce: distribution on which heads are ranked", "train"},
-          {"search-on", "NAME", "reinforce: distribution on which settings are compared", "train"},
-          {"search-samples", "N", "reinforce: samples of each of these two distributions", "200"}},
-         join(join(scoring_options(), run_control_options()),
-              join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
-                   {json_option()}))),
+     .options =
+         join({{"method", "NAME", text("method of repair: ", repair_names())},
+               {"out", "DIR", "folder of the repaired run"},
+               {"from-step", "N", "step of the checkpoint to repair; default: the best"},
+               {"top", "LIST", "reinforce: numbers of heads to try; default: 1, 2, 3, 4, 8, ..."},
+               {"delta", "LIST", "reinforce: increases of attention weights to try", "0.5,1,2,4"},
+               {"threshold", "LIST", "reinforce: thresholds to try; smaller weights stay the same",
+                "0,0.1"},
+               {"rank-on", "NAME", "reinforce: distribution for the ranking of heads", "train"},
+               {"search-on", "NAME", "reinforce: distribution for the search of the best setting",
+                "train"},
+               {"search-samples", "N",
+                "reinforce: number of samples for the ranking, and for the search", "200"}},
+              join(join(scoring_options(), run_control_options()),
+                   join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
+                        {json_option()}))),
      .examples =
          {"repair runs/reversal-1 --method columns --steps 500 --rate 1e-2 --out runs/fixed",
           "repair runs/reversal-1 --method columns --columns 0,60..63 --out runs/fixed",
-          "repair runs/reversal-1 --method rope-off --out runs/unturned --json",
+          "repair runs/reversal-1 --method rope-off --out runs/unrotated --json",
           "repair runs/addition-1 --method bias-heads --steps 1000 --out runs/biased",
-          "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --out runs/looks"},
+          "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --out runs/reinforced"},
      .notes =
-         "columns: train only these columns of every head's W_Q and W_K; default: the last.\n"
-         "rope-off: turn rotary positions off, without training. bias-matrix, bias-heads:\n"
-         "train only a bias that is added to every score, from a matrix per head or from the\n"
-         "attention weights of additional heads. Training uses --train-on, default: ood. As a\n"
-         "control, run the same command on a run that has not learned the task.\n"
-         "reinforce: rank softmax heads by their attention on reference tokens and increase\n"
-         "the weights of the first heads on these tokens. Every combination of --top, --delta\n"
-         "and --threshold is tried on samples that are not used for scoring; the best\n"
-         "combination is written.",
+         "columns: train only the columns of every head's W_Q and W_K that --columns lists, by\n"
+         "default the last one.\n"
+         "rope-off: turn rotary positions off. Nothing is trained.\n"
+         "bias-matrix: train only one matrix per head, which is added to the head's scores.\n"
+         "bias-heads: train only additional heads, whose attention weights are added to the\n"
+         "scores of the softmax heads.\n"
+         "reinforce: increase the attention weights of some softmax heads on the tokens that\n"
+         "the answer depends on (reference tokens). Nothing is trained. The heads are those\n"
+         "with the most attention on reference tokens. The command tries all combinations of\n"
+         "the values of --top (number of heads), --delta and --threshold, and writes a run\n"
+         "with the best combination. The search and the final scores use different samples.\n"
+         "The methods that train use the distribution ood, unless --train-on selects another\n"
+         "one. As a control, repair a run that has not learned the task: if its scores rise,\n"
+         "the training has taught the task instead of repairing the attention.",
      .takes_words = true,
      .run = run}};
 

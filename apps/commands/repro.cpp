@@ -403,42 +403,43 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "repro",
-     .summary = "reproduces a table or figure of a paper and shows it beside the published one",
+     .summary = "reproduces a table or figure of a paper, and compares it with the paper",
      .usage = {"list", "RECIPE [--scale smoke|laptop|extended|paper] [--out DIR]",
                "RECIPE --list-runs", "RECIPE --page FILE.md", "RECIPE --only K/N|NAME [--out DIR]"},
      .options = join(
          join(compute_options(), run_control_options()),
-         {{"scale", "NAME",
-           "size of the experiment: smoke, laptop or paper; some recipes also have extended",
-           "smoke"},
+         {{"scale", "NAME", "size of the experiment: smoke, laptop, extended or paper", "smoke"},
           {"out", "DIR", "folder for runs and report; default: runs/RECIPE-SCALE"},
           {"page", "FILE.md",
-           "also write a Markdown page of the results, with their JSON and figures"},
+           "also write a results page: a Markdown file, a JSON file and figures"},
           {"part_mib", "N", "maximum size of a checkpoint file, in MiB; 0: no limit", "0"},
-          {"seeds", "N", "number of seeds per model; 0: the scale's default", "0"},
-          {"list-runs", "", "list the runs of a grid and the operations of each, without training"},
-          {"model", "RUN", "trained or imported run that a recipe starts from"},
-          {"text", "FILE", "text that a recipe trains on"},
-          {"heads", "KIND", "heads that a recipe inserts into the model, such as chacal"},
+          {"seeds", "N", "number of seeds per model; 0: the default of the scale", "0"},
+          {"list-runs", "", "list the runs and their floating-point operations; train nothing"},
+          {"model", "RUN", "chacal/table3, attentionspan recipes: trained or imported run to use"},
+          {"text", "FILE", "chacal/table3: text to train on"},
+          {"heads", "KIND", "chacal/table3: heads to insert into the model; default: chacal"},
           {"optimizer", "NAME",
-           "optimizer of attentionspan's recipes: published or text; published: as in the authors' "
-           "program; text: as in the paper's text"},
+           "optimizer settings of attentionspan recipes: published or text; published: of the "
+           "authors' program (default); text: of the paper's text"},
           {"mechanisms", "LIST",
-           "matrix and attentionspan/mechanisms: mechanisms to run, such as rope,fal; default: "
-           "those of the scale"},
+           "matrix, attentionspan/mechanisms: mechanisms to train, such as rope,fal"},
           {"tasks", "LIST",
-           "matrix, fal/table1 and attentionspan's recipes: tasks to run; for matrix also "
-           "folders of your own files, such as my-task/; for example "
-           "flip-flop,recall"},
+           "matrix, fal/table1, attentionspan recipes: tasks to train, such as flip-flop,recall; "
+           "matrix also accepts folders with your own files, such as my-task/"},
           {"only", "K/N|NAME",
-           "train only part K of N of a grid's runs, or the run with this name; no table"},
+           "train only part K of N of the runs, or the run NAME; no results table"},
           json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6",
                   "repro matrix --mechanisms rope,fal --tasks flip-flop,copying"},
-     .notes = "Runs that already exist in the folder are resumed, not repeated. `mpirun -np N\n"
-              "longhand repro ...` distributes the runs of a grid over N ranks. Each rank trains\n"
-              "one run at a time, and rank 0 writes the table.",
+     .notes =
+         "RECIPE is an experiment, such as fal/table1 for table 1 of the First-After-Last paper.\n"
+         "A recipe trains its runs in the folder --out and computes the results from them. If\n"
+         "the folder already contains runs, finished runs are reused and unfinished runs are\n"
+         "resumed. Not every recipe has every scale. The help of some options begins with the\n"
+         "recipes that accept the option.\n"
+         "`mpirun -np N longhand repro ...` distributes the runs over N processes. Each\n"
+         "process trains one run at a time, and the first process prints the results.",
      .takes_words = true,
      .run = run}};
 

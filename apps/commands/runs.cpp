@@ -98,14 +98,14 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "runs",
-     .summary = "lists the runs below a folder with their scores",
+     .summary = "lists the runs in a folder and its subfolders, with their scores",
      .usage = {"[FOLDER]... [--by SCORE]"},
      .options = {ranking_option(), json_option()},
      .examples = {"runs", "runs runs/reversal-heads --by ood"},
      .notes =
          "FOLDER defaults to runs/. The score is from the last evaluation. With --by, the best\n"
-         "run is first; otherwise runs are sorted by path. Minutes are those of the training\n"
-         "steps.",
+         "run is first; by default, runs are sorted by path. The column min is the time of the\n"
+         "training steps in minutes.",
      .takes_words = true,
      .run = run}};
 

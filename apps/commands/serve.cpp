@@ -31,7 +31,7 @@ void listen(const Arguments& arguments, const HttpServer::Handler& handler, Http
 std::vector<CliFlag> model_options() {
   return join(
       {template_option(),
-       {"tokens", "N", "maximum number of new tokens, for requests without max_tokens", "512"}},
+       {"tokens", "N", "maximum number of new tokens; default of a request's max_tokens", "512"}},
       join(run_options(), sampling_options()));
 }
 
@@ -91,22 +91,23 @@ const Register command{
      .summary = "shows the progress of runs in a browser, or serves a model over HTTP",
      .usage = {"[FOLDER]... [--port N] [--address ADDRESS]",
                "--model RUN|FILE.gguf [--port N] [--template NAME] [--tokens N]"},
-     .options = join(
-         {{"port", "N", "port to listen on; 0: any free port", "8765"},
-          {"address", "ADDRESS",
-           "numeric address to listen on; 0.0.0.0: all addresses of this machine", "127.0.0.1"},
-          {"token", "WORD", "the secret that requests must contain; default: a random one"},
-          {"model", "PATH", "serve this run or GGUF file, instead of showing runs"}},
-         model_options()),
+     .options =
+         join({{"port", "N", "port to listen on; 0: any free port", "8765"},
+               {"address", "ADDRESS",
+                "IP address to listen on; 0.0.0.0: all addresses of this machine", "127.0.0.1"},
+               {"token", "WORD", "secret that requests must contain; default: random"},
+               {"model", "PATH", "serve this run or published model, instead of a page of runs"}},
+              model_options()),
      .examples = {"serve", "serve runs/fal-table1-smoke --port 0", "serve --model runs/smol"},
      .notes =
-         "FOLDER defaults to runs/. The printed address ends with a token. With the token you\n"
-         "can stop and resume runs on this machine; without it the page is read-only. Runs\n"
-         "that were resumed here continue when the server ends.\n"
-         "With --model, the address shows a page for chats, and programs that use OpenAI's\n"
-         "interface can use the printed API: /v1/models, /v1/completions and\n"
-         "/v1/chat/completions, streamed or not. The options --tokens, --template and those of\n"
-         "sampling are for --model; a request's own fields come first.",
+         "Without --model, the command serves a page with the runs in FOLDER, by default\n"
+         "runs/. The printed address ends with a token. With the token you can stop and resume\n"
+         "runs on this machine; without it the page is read-only. Runs that you resume on the\n"
+         "page continue after the server ends.\n"
+         "--model serves a chat page and an API that is compatible with OpenAI's: /v1/models,\n"
+         "/v1/completions and /v1/chat/completions, with or without streaming. The options\n"
+         "listed after --model require it. A request can override --tokens and the sampling\n"
+         "options.",
      .takes_words = true,
      .run = run}};
 

@@ -313,23 +313,23 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "sweep",
-     .summary = "trains a grid of runs and reports the settings with the best scores",
+     .summary = "trains a run for each combination of settings, and reports the best ones",
      .usage = {"--grid NAME=VALUE,VALUE... [--grid ...] [--seeds N] --out DIR [flags of train]"},
-     .options = join(
-         {{"grid",
-           "NAME=LIST",
-           "a setting and its values, separated by commas, or by | if the values contain commas",
-           {},
-           true},
-          {"seeds", "N", "runs per point of the grid, with consecutive seeds from --seed on", "1"},
-          {"halving", "N",
-           "successive halving: keep only the best 1/N of the settings at each stage"},
-          ranking_option(),
-          {"out", "DIR", "folder for the runs and report.html"},
-          {"config", "FILE", "a config.ini; options override its settings"},
-          {"only", "K/N", "train only part K of N of the runs"},
-          {"list-runs", "", "print the runs' folders without training"}},
-         join(run_control_options(), join(config_options(), {json_option()}))),
+     .options =
+         join({{"grid",
+                "NAME=LIST",
+                "a setting and its values, separated by commas, or by | if values contain commas",
+                {},
+                true},
+               {"seeds", "N", "runs per combination, with the seeds --seed, --seed + 1, ...", "1"},
+               {"halving", "N",
+                "successive halving: keep the best 1/N of the combinations after each stage"},
+               ranking_option(),
+               {"out", "DIR", "folder for the runs and report.html"},
+               {"config", "FILE", "read settings from this config.ini; flags override them"},
+               {"only", "K/N", "train only part K of N of the runs"},
+               {"list-runs", "", "print the folders of the runs; train nothing"}},
+              join(run_control_options(), join(config_options(), {json_option()}))),
      .examples =
          {"sweep --task sorting --steps 300 --grid rate=1e-3,3e-3 --grid layers=2,4 --seeds 3 "
           "--out runs/sorting-sweep",
@@ -337,15 +337,16 @@ const Register command{
           "sweep --task sorting --steps 900 --grid rate=1e-4,3e-4,1e-3,3e-3,1e-2 --halving 3 "
           "--out runs/sorting-rates"},
      .notes =
-         "Each run equals a run of `longhand train` with these options. After Ctrl-C or\n"
-         "--max-minutes, the same command resumes the sweep. With --only, several processes or\n"
-         "machines share the runs, and the last to finish writes the report. `mpirun -np N\n"
-         "longhand sweep ...`, or srun, distributes the runs over N ranks.\n"
-         "Example for --halving 3: nine settings are trained for 1/9 of --steps, the best\n"
-         "three of them for 1/3, and the best of these to the end. The learning rate schedule\n"
-         "covers all steps. If scores are equal, the lower loss wins. With --only, a stage\n"
-         "begins when every process has finished the previous one: start the processes again\n"
-         "until one writes the report.",
+         "Each run is the same as a run of `longhand train` with the same settings. If a sweep\n"
+         "was stopped by Ctrl-C or --max-minutes, the same command resumes it.\n"
+         "--only: several processes or machines share the runs. The process that finishes last\n"
+         "writes the report.\n"
+         "`mpirun -np N longhand sweep ...` distributes the runs over N processes; srun too.\n"
+         "--halving 3 with nine combinations, for example, trains all nine for 1/9 of the\n"
+         "steps, the best three up to 1/3, and the best one up to the end. The learning rate\n"
+         "schedule always covers all steps. If scores are equal, the lower loss decides.\n"
+         "--halving with --only: a process ends if the next stage needs runs that another\n"
+         "process has not finished. Start the processes again until one writes the report.",
      .run = run}};
 
 }  // namespace

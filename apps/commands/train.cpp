@@ -168,25 +168,28 @@ const Register command{
                "--from RUN [--from-step N] [flags] [--out DIR]",
                "--resume DIR [--steps N] [--from-step N]"},
      .options = join(
-         {{"out", "DIR", "the run folder; default: runs/TASK-N"},
-          rarely({"config", "FILE", "a config.ini; options override its settings"}),
-          {"from", "RUN", "start from a run's model, task and best weights"},
-          {"resume", "DIR", "resume a run; with --steps N, up to step N"},
-          rarely({"epochs", "N", "epochs of a text or a training set; replaces --steps"}),
-          rarely({"from-step", "N", "with --resume or --from: use the checkpoint of step N"}),
+         {{"out", "DIR", "run folder to create; default: runs/TASK-N"},
+          rarely({"config", "FILE", "read settings from this config.ini; flags override them"}),
+          {"from", "RUN", "start with the model, task and best weights of this run"},
+          {"resume", "DIR", "resume this run; --steps N extends it to N steps"},
+          rarely(
+              {"epochs", "N", "number of epochs, for a text or a training set; replaces --steps"}),
+          rarely(
+              {"from-step", "N", "with --resume or --from: step of the checkpoint to start from"}),
           rarely({"transcript", "", "write RUN/transcript.jsonl, which `longhand verify` checks"}),
           rarely({"transcript-every", "N",
-                  "steps between hashes of the parameters in the transcript; 0: only at "
-                  "checkpoints; default: --checkpoint-every"}),
-          rarely({"dump-step", "N", "write data, activations, gradients and moments of step N"}),
+                  "steps between parameter hashes in the transcript; 0: only at checkpoints; "
+                  "default: --checkpoint-every"}),
+          rarely({"dump-step", "N",
+                  "write the data, activations, gradients and moments of step N to a file"}),
           rarely({"dump-out", "FILE",
-                  "file for --dump-step: .npz or .safetensors; default: RUN/step-N.npz"})},
+                  "file of --dump-step, .npz or .safetensors; default: RUN/step-N.npz"})},
          join(run_control_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
                   "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
                   "train --resume runs/flip-flop-1"},
-     .notes = "Ctrl-C and --max-minutes write a checkpoint. Resuming a run, or training on\n"
-              "ranks with `mpirun -np N longhand train ...`, changes no bit (docs/scaling.md).",
+     .notes = "Ctrl-C and --max-minutes stop with a checkpoint. `mpirun -np N longhand train ...`\n"
+              "uses N processes. Resuming and N do not change any bit of a run (docs/scaling.md).",
      .run = run}};
 
 }  // namespace

@@ -57,20 +57,22 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "verify",
-     .summary = "compares a run with its transcript, and computes steps again",
+     .summary = "checks a run against its transcript, and can recompute its steps",
      .usage = {"RUN [--all | --steps A..B | --sample N [--seed S]] [--against HASH]"},
-     .options = {{"all", "", "compute all steps again, from step 0"},
-                 {"steps", "A..B", "compute steps A to B again, from the checkpoint before them"},
+     .options = {{"all", "", "recompute all steps, from step 0"},
+                 {"steps", "A..B",
+                  "recompute steps A to B, from the last checkpoint before step A"},
                  {"sample", "N",
-                  "compute N random stretches again; a stretch leads from one checkpoint to the "
+                  "recompute N random stretches; a stretch is the steps from one checkpoint to the "
                   "next"},
-                 {"seed", "N", "seed that selects the stretches; default: a random one"},
-                 {"against", "HASH", "the expected hash of the transcript's last line"},
+                 {"seed", "N", "seed for the choice of stretches; default: random"},
+                 {"against", "HASH", "expected hash of the transcript's last line"},
                  {"threads", "N", text(threads_help, "; default: the run's")}},
      .examples = {"verify runs/flip-flop-1 --all", "verify runs/flip-flop-1 --sample 3"},
-     .notes = "`longhand train --transcript` writes the transcript. Without --all, --steps or\n"
-              "--sample no step is computed again. The exit status is 0 only if everything holds\n"
-              "(docs/guide/verify.md).",
+     .notes = "`longhand train --transcript` writes the transcript. By default, the command\n"
+              "compares settings, data, metrics and checkpoints with the transcript, and\n"
+              "recomputes no step.\n"
+              "The exit status is 0 only if all checks succeed (docs/guide/verify.md).",
      .takes_words = true,
      .run = run}};
 

@@ -21,13 +21,14 @@ void run(const Arguments& arguments) {
             << ")\n";
 }
 
-const Register command{{.name = "version",
-                        .summary = "prints the program's version and build",
-                        .usage = {"[--json]"},
-                        .options = {json_option()},
-                        .examples = {"version"},
-                        .notes = "`longhand info` prints more, including facts about the machine.",
-                        .run = run}};
+const Register command{
+    {.name = "version",
+     .summary = "prints the program's version and build",
+     .usage = {"[--json]"},
+     .options = {json_option()},
+     .examples = {"version"},
+     .notes = "`longhand info` also prints facts about the machine, such as processor and memory.",
+     .run = run}};
 
 }  // namespace
 }  // namespace longhand::app::version_command

@@ -90,9 +90,9 @@ std::string flag_of(std::string_view key, const tasks::TaskKind& task) {
 std::string shown_default(const SectionSpec& spec) {
   std::string shown = spec.option.default_value;
   for (const auto& [key, value] : of_texts) {
-    if (key == spec.key()) shown += text("; text: ", value);
+    if (key == spec.key()) shown += text("; task text: ", value);
   }
-  if (spec.key() == "training.warm_up") shown += text("; LoRA: ", lora_warm_up);
+  if (spec.key() == "training.warm_up") shown += text("; with LoRA: ", lora_warm_up);
   return shown;
 }
 

@@ -62,13 +62,17 @@ bool Continuation::is_whole(std::size_t until) const {
 
 std::vector<CliFlag> sampling_options() {
   return {{"temperature", "X",
-           "sampling temperature; 0: always the most probable token; 1: the model's "
-           "probabilities; default: 0.8 for text, otherwise 0"},
-          {"top-k", "N", "sample from the N most probable tokens; 0: from all", "0"},
-          {"top-p", "X", "sample from the fewest tokens with at least this total probability", "1"},
-          {"min-p", "X", "minimum probability of a token, relative to the most probable one", "0"},
+           "sampling temperature; 0: always the most probable token; 1: the model's probabilities; "
+           "default: 0.8 for the task text, 0 for other tasks"},
+          {"top-k", "N", "sample from the N most probable tokens; 0: from all tokens", "0"},
+          {"top-p", "X",
+           "sample from the smallest set of most probable tokens with a total probability of at "
+           "least X",
+           "1"},
+          {"min-p", "X",
+           "exclude tokens with less than X times the probability of the most probable token", "0"},
           {"repetition-penalty", "X",
-           "penalty on the logits of tokens that already occurred; 1: none", "1"},
+           "penalty on the logits of tokens that already occurred; 1: no penalty", "1"},
           {"seed", "N", "seed of the random numbers", "1"}};
 }
 

@@ -77,8 +77,9 @@ std::string common_ranking_score(const std::vector<const Config*>& runs,
 
 CliFlag ranking_option() {
   return {"by", "SCORE",
-          "rank by a distribution's main metric (ood) or another one (ood/tokens); default: "
-          "validation, ood, or the first test distribution"};
+          "score to rank by: DISTRIBUTION for its main metric, or DISTRIBUTION/METRIC, such as "
+          "ood/tokens; default: the main metric on validation, else on ood, else on the first test "
+          "distribution"};
 }
 
 std::string ranking_from(const Arguments& arguments) {

@@ -161,11 +161,13 @@ std::vector<Json> RunFolder::metrics() const {
 }
 
 std::vector<CliFlag> run_options() {
-  return {{"step", "N", "step of the checkpoint; default: the best"},
-          {"backend", "NAME", "backend: reference, cpu or cuda; default: the run's"},
-          {"threads", "N", text(threads_help, "; default: the run's")},
-          {"math", "MODE", "matrix products: exact, fast, bf16 or portable; default: the run's"},
-          {"weights", "TYPE", "type of the matrices: f32 or bf16; bf16 halves their memory"}};
+  return {
+      {"step", "N",
+       "load the checkpoint of step N; default: the best, or the latest if none is marked as best"},
+      {"backend", "NAME", "backend: reference, cpu or cuda; default: the run's"},
+      {"threads", "N", text(threads_help, "; default: the run's")},
+      {"math", "MODE", "matrix products: exact, fast, bf16 or portable; default: the run's"},
+      {"weights", "TYPE", "type of the weight matrices: f32 or bf16; bf16 halves their memory"}};
 }
 
 LoadOptions load_options(const Arguments& arguments) {

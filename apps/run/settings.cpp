@@ -13,46 +13,50 @@ void ModelSettings::declare_decoder(nn::Options& options) {
   options.integer("width", d.width, 1, 1 << 16, "width of the residual stream").common = true;
   options.integer("layers", d.layers, 0, 1000, "number of blocks").common = true;
   const std::string kinds =
-      "heads of every layer, such as softmax:3,fal:1, or layer by layer: softmax:8;chacal:8; "
-      "kinds: " +
+      "heads of all layers (softmax:3,fal:1) or of each layer (softmax:8;chacal:8); kinds: " +
       nn::kind_names();
   options.text("heads", heads, kinds, "LIST").common = true;
   options.integer("inner", d.inner, 0, 1 << 18,
-                  "inner width of the feed forward; 0: 3 times the width");
-  options.choice("norm", d.norm, "norm of the blocks: layer, rms or rms_plus_one");
-  options.number("norm_epsilon", d.epsilon, 0, 1, "epsilon of the norms, added to the variance");
+                  "hidden width of the feed-forward network; 0: 3 times --width");
+  options.choice(
+      "norm", d.norm,
+      "normalization: layer, rms or rms_plus_one; rms_plus_one: RMSNorm with gain 1 + weight");
+  options.number("norm_epsilon", d.epsilon, 0, 1,
+                 "epsilon that normalization adds to the variance");
   options.flag("norms_after", d.norms_after,
-               "1: also normalize the outputs of attention and feed forward");
-  options.choice("order", d.order, "order of attention and feed forward: parallel or sequential");
+               "1: also normalize the outputs of attention and feed-forward network");
+  options.choice("order", d.order,
+                 "attention and feed-forward network of a block: parallel or sequential");
   options.choice_of("activation", d.activation,
                     {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu},
-                    "activation: gelu, gelu_tanh, relu or silu; gelu: exact");
-  options.flag("gated", d.gated, "1: gated feed forward");
+                    "activation function: gelu, gelu_tanh, relu or silu; gelu: exact; gelu_tanh: "
+                    "tanh approximation");
+  options.flag("gated", d.gated, "1: gated feed-forward network, such as SwiGLU");
   options.flag("feed_forward_bias", d.feed_forward_bias,
-               "1: the feed forward's projections have biases");
+               "1: the projections of the feed-forward network have biases");
   options.number("dropout", d.dropout, 0, 0.99,
-                 "in training, rate of dropout after the embedding, attention and feed forward");
-  options.flag("attention_bias", d.projection_bias, "1: the attention's projections have biases");
-  options.flag("out_bias", d.mixing_bias, "0: the attention's output projection has no bias");
+                 "dropout rate after embedding, attention and feed-forward network");
+  options.flag("attention_bias", d.projection_bias, "1: the projections of attention have biases");
+  options.flag("out_bias", d.mixing_bias, "0: the output projection of attention has no bias");
   options.flag("output_bias", d.output_bias, "1: the output layers have biases");
   options.number("embedding_scale", d.embedding_scale, 1e-6, 1e6,
                  "factor that multiplies the embeddings");
   options.choice("positions", d.positions, "positions: none, rotary, learned or sinusoidal")
       .common = true;
-  options.choice(
-      "position_ids", position_ids,
-      "position ids: places, random, coupled or abacus; places: index of the token; random: "
-      "ascending random numbers; coupled: equal ids for tokens that belong together, as defined by "
-      "the task; abacus: place of a digit in its number; ids except places are below --longest",
-      {tasks::position_ids_names.begin(), tasks::position_ids_names.end()});
+  options.choice("position_ids", position_ids,
+                 "position ids of tokens: places, random, coupled or abacus; places: index in the "
+                 "sequence; random: random numbers in ascending order; coupled: equal ids for "
+                 "tokens that belong together in the task; abacus: index of a digit in its number; "
+                 "all kinds except places give ids less than --longest",
+                 {tasks::position_ids_names.begin(), tasks::position_ids_names.end()});
   options.integer("longest", d.longest, 0, 1 << 24,
-                  "number of learned positions; 0: length of the task's longest sample; for random "
-                  "ids 2048; for coupled and abacus ids the number that all distributions of the "
-                  "task need, and at least twice the number that training needs");
+                  "number of positions; 0: as --position-ids requires (places: length of the "
+                  "task's longest sample; random: 2048; coupled, abacus: enough for all "
+                  "distributions, and at least twice as many as training needs)");
   options.flag("tied", d.tied, "1: the output layer shares the embedding's weights");
   options.choice("start", d.start,
-                 "initialization: plain or residual; residual: scale the standard deviation of "
-                 "residual projections by 1/sqrt(2 layers)");
+                 "initialization: plain or residual; residual: multiply the standard deviation of "
+                 "residual projections by 1/sqrt(2 * layers)");
   options.number("deviation", d.deviation, 0, 100, "standard deviation of the initial weights");
 }
 
@@ -80,34 +84,34 @@ WarmUp read_warm_up(std::string_view text) {
 }
 
 void declare_batches(nn::Options& options, TrainingSettings& s) {
-  options.integer("steps", s.schedule.steps, 0, longest_training, "optimizer steps").common = true;
+  options.integer("steps", s.schedule.steps, 0, longest_training, "number of optimizer steps")
+      .common = true;
   options.integer("batch", s.batch, 1, 1 << 24, "batch size, in sequences").common = true;
   options.integer("batch_tokens", s.batch_tokens, 0, 1 << 30,
-                  "batch size in tokens, filled with whole sequences; replaces --batch; 0: "
-                  "use --batch");
+                  "batch size in tokens, filled with whole sequences; 0: use --batch");
   options.integer("set", s.set, 0, largest_training_set,
-                  "samples in the training set; 0: new samples in every step");
+                  "number of samples in a fixed training set; 0: new samples in every step");
   options.integer("parts", s.parts, 1, 1 << 16,
-                  "parts of a batch, a power of two, whose gradients are added in one tree; "
-                  "maximum number of ranks; default under mpirun: 8");
+                  "number of parts of a batch, a power of two; also the maximum number of ranks; "
+                  "default under mpirun: 8");
   options.integer("accumulation", s.accumulation, 1, 1 << 16,
-                  "micro-batches per part (gradient accumulation)");
+                  "number of micro-batches per part (gradient accumulation)");
   options.choice("shard", s.shard,
-                 "state that is sharded over the ranks: none, optimizer or gradients; optimizer: "
-                 "Adam's moments; gradients: moments and gradients",
+                 "state to shard over the ranks: none, optimizer or gradients; optimizer: Adam's "
+                 "moments; gradients: moments and gradients",
                  {"none", "optimizer", "gradients"});
 }
 
 void declare_trained(nn::Options& options, TrainingSettings& s) {
   options.text("train", s.train,
-               "trained parameters: all, or names such as blocks.*.mixing,*.bias; auto: all, or "
-               "only the parameters that lora and biased heads add",
+               "parameters to train: all, auto, or names such as blocks.*.mixing,*.bias; auto: "
+               "only the parameters that LoRA and biased heads add; without them, all",
                "PARTS");
   options.text("columns", s.columns,
-               "train only these columns of all heads' query and key projections: last, or indices "
-               "such as 0,60..63; none: no restriction",
+               "train only these columns of each head's query and key projections: last, or "
+               "indices such as 0,60..63; none: no restriction",
                "LIST");
-  options.text("train_on", s.train_on, "the task's distribution used for training", "NAME");
+  options.text("train_on", s.train_on, "distribution of the task to train on", "NAME");
 }
 
 void declare_optimizer(nn::Options& options, TrainingSettings& s) {
@@ -117,11 +121,10 @@ void declare_optimizer(nn::Options& options, TrainingSettings& s) {
                     {Curve::constant, Curve::linear, Curve::cosine, Curve::one_cycle},
                     "learning rate schedule: constant, linear, cosine or one_cycle");
   options.bind("warm_up", s.warm_up, warm_up_text, read_warm_up, "N",
-               "warm-up steps, or a share of all steps such as 10%");
+               "number of warm-up steps, or a percentage of all steps, such as 10%");
   options.choice("rate_at", s.schedule.place,
-                 "learning rate of step s: start or end; start: the schedule after s - 1 steps, as "
-                 "in transformers and PyTorch; end: the schedule after s steps, 0 in the last "
-                 "step, as in version 0.1",
+                 "point of step s at which the schedule is evaluated: start or end; start: after s "
+                 "- 1 steps, as in PyTorch; end: after s steps",
                  {"start", "end"});
   options.choice("optimizer", s.by_muon,
                  "optimizer: adam or muon; muon: Muon for matrices, AdamW for embeddings, output "
@@ -129,27 +132,25 @@ void declare_optimizer(nn::Options& options, TrainingSettings& s) {
                  {"adam", "muon"});
   options.number("muon_momentum", s.muon.momentum, 0, 0.999999, "Muon's momentum");
   options.flag("muon_nesterov", s.muon.nesterov, "1: Muon uses Nesterov's momentum");
-  options.integer("muon_steps", s.muon.steps, 1, 100, "steps of Muon's Newton-Schulz iteration");
-  options.choice(
-      "muon_scale", s.muon.scale,
-      "factor of Muon's steps: adam or original; adam: 0.2 sqrt(max(rows, columns)), for "
-      "AdamW's learning rates; original: sqrt(max(1, rows / columns))",
-      {"adam", "original"});
-  options.number("muon_rate", s.muon.rate, 0, 1e6,
-                 "learning rate of Muon's matrices, as a factor of the rate of AdamW");
-  options.number("beta1", s.adam.beta1, 0, 0.999999, "Adam's decay of the first moment");
-  options.number("beta2", s.adam.beta2, 0, 0.9999999, "Adam's decay of the second moment");
+  options.integer("muon_steps", s.muon.steps, 1, 100, "number of Newton-Schulz iterations in Muon");
+  options.choice("muon_scale", s.muon.scale,
+                 "factor of Muon's updates: adam or original; adam: 0.2 sqrt(max(rows, columns)), "
+                 "which suits AdamW's learning rates; original: sqrt(max(1, rows / columns))",
+                 {"adam", "original"});
+  options.number("muon_rate", s.muon.rate, 0, 1e6, "Muon's learning rate, as a multiple of --rate");
+  options.number("beta1", s.adam.beta1, 0, 0.999999, "decay rate of Adam's first moment");
+  options.number("beta2", s.adam.beta2, 0, 0.9999999, "decay rate of Adam's second moment");
   options.number("epsilon", s.adam.epsilon, 0, 1, "Adam's epsilon");
   options.choice("moments", s.adam.short_moments,
-                 "type of Adam's moments: f32 or bf16; bf16 halves their memory and requires beta2 "
-                 "of at most 0.99",
+                 "type of Adam's moments: f32 or bf16; bf16 halves their memory and requires "
+                 "--beta2 of at most 0.99",
                  {"f32", "bf16"}, "TYPE");
   options.choice("weights", s.bf16_weights,
-                 "type of the matrices: f32 or bf16; bf16 halves their memory and requires that "
-                 "only LoRA matrices are trained",
+                 "type of the weight matrices: f32 or bf16; bf16 halves their memory and requires "
+                 "that these matrices are not trained, as with --lora",
                  {"f32", "bf16"}, "TYPE");
   options.flag("recompute", s.recompute,
-               "1: recompute each block in the backward pass: less memory, more time");
+               "1: recompute each block in the backward pass, to save memory at the cost of time");
   options.number("decay", s.adam.decay, 0, 1e3, "decoupled weight decay of matrices");
   options.number("clip", s.adam.clip, 0, 1e9, "maximum global gradient norm; 0: no clipping");
 }
@@ -158,16 +159,18 @@ void declare_saving(nn::Options& options, TrainingSettings& s) {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   options.integer("seed", s.seed, 0, largest, "seed of all random numbers of the run").common =
       true;
-  options.integer("evaluate_every", s.evaluate_every, 0, longest_training,
-                  "steps between evaluations; 0: only by time and at the end");
+  options.integer(
+      "evaluate_every", s.evaluate_every, 0, longest_training,
+      "number of steps between evaluations; 0: only by --evaluate-minutes and at the end");
   options.number("evaluate_minutes", s.evaluate_minutes, 0, 1e6,
-                 "maximum minutes between evaluations; 0: no limit");
+                 "maximum number of minutes between evaluations; 0: no limit");
   options.integer("evaluate_samples", s.evaluate_samples, 0, 1 << 24,
-                  "sequences per distribution in an evaluation");
-  options.integer("checkpoint_every", s.checkpoint_every, 0, longest_training,
-                  "steps between checkpoints; 0: only by time and at the end");
+                  "number of sequences per distribution in an evaluation; 0: no evaluation");
+  options.integer(
+      "checkpoint_every", s.checkpoint_every, 0, longest_training,
+      "number of steps between checkpoints; 0: only by --checkpoint-minutes and at the end");
   options.number("checkpoint_minutes", s.checkpoint_minutes, 0, 1e6,
-                 "maximum minutes between checkpoints; 0: no limit");
+                 "maximum number of minutes between checkpoints; 0: no limit");
   options.integer("keep", s.keep, 1, 1000,
                   "number of latest checkpoints to keep, in addition to the best");
   options.integer(

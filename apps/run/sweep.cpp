@@ -59,11 +59,22 @@ SweepAxis parse_axis(std::string_view text) {
 }
 
 std::vector<CliFlag> scoring_options() {
-  return {{"on", "NAME", "a distribution to score; default: all", {}, true},
-          {"sweep", "OPTION=VALUES", "a task option and the values to score it at", {}, true},
-          {"figure", "FILE", "with --sweep: write a page with the metrics against the values"},
-          {"samples", "N", "sequences per distribution", "1000"},
-          {"reading", "HOW", "forced (teacher forcing) or decoded", "forced"}};
+  return {
+      {"on",
+       "NAME",
+       "distribution to score; may be repeated; default: all distributions",
+       {},
+       true},
+      {"sweep",
+       "OPTION=VALUES",
+       "task option to vary, and its values, such as length=10..50:10; may be repeated",
+       {},
+       true},
+      {"figure", "FILE",
+       "with --sweep: write an HTML page that plots the metrics against the values"},
+      {"samples", "N", "number of sequences per distribution", "1000"},
+      {"reading", "HOW",
+       "input of the model: forced (teacher forcing) or decoded (its own predictions)", "forced"}};
 }
 
 std::vector<SweepAxis> axes_from(const Arguments& arguments) {

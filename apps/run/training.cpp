@@ -49,8 +49,8 @@ RunControl run_control(const Arguments& arguments) {
 }
 
 std::vector<CliFlag> run_control_options() {
-  return {{"max-minutes", "N", "stop after N minutes with a checkpoint to resume from"},
-          {"quiet", "", "do not show progress"},
+  return {{"max-minutes", "N", "stop after N minutes and write a checkpoint to resume from"},
+          {"quiet", "", "print no progress"},
           rarely({"show-config", "", "print all settings, including those with default values"})};
 }
 

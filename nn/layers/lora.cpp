@@ -41,14 +41,15 @@ std::vector<std::string> parse_lora_targets(std::string_view list) {
 }
 
 void LoraOptions::declare(Options& options) {
-  options.integer("lora", rank, 0, 1 << 12,
-                  "rank of LoRA matrices, which are trained while the blocks' own matrices are "
-                  "frozen; 0: no LoRA",
-                  "RANK");
+  options.integer(
+      "lora", rank, 0, 1 << 12,
+      "rank of the LoRA matrices; by default, only these matrices are trained; 0: no LoRA", "RANK");
   options.number("lora_alpha", alpha, 0, 1e6,
-                 "LoRA's alpha; the LoRA matrices are scaled by alpha / rank; 0: the rank");
+                 "LoRA's alpha; the product of the LoRA matrices is multiplied by alpha / rank; 0: "
+                 "alpha = rank");
   options.bind("lora_targets", targets, joined, parse_lora_targets, "LIST",
-               "projections with LoRA matrices: query, key, value, output, gate, up, down");
+               "projections to which LoRA is applied, separated by commas: query, key, value, "
+               "output, gate, up, down");
 }
 
 Lora::Lora(const Scope& scope, std::int64_t in, const Projected& part, const LoraOptions& options)

@@ -23,19 +23,20 @@ std::int64_t position_rows(std::int64_t longest, std::int64_t at_least) {
 }
 
 void RopeOptions::declare(Options& options) {
-  options.number("rope_share", share, 0, 1, "share of a head's entries that are rotated");
+  options.number("rope_share", share, 0, 1, "fraction of a head's entries that are rotated");
   options.number("rope_base", base, 1, 1e12,
-                 "base of the wavelengths of rotary and sinusoidal positions");
-  options.flag("rope_interleaved", interleaved,
-               "1: rotate pairs of neighbouring entries; 0: pairs from the two halves");
+                 "base of the frequencies of rotary and sinusoidal positions");
+  options.flag(
+      "rope_interleaved", interleaved,
+      "1: rotate entries 2p and 2p + 1 as a pair; 0: entries p and p + d/2, of d rotated entries");
   options.number("rope_factor", factor, 1, 1e6,
-                 "factor by which long wavelengths are stretched (Llama 3's scaling); 1: none");
+                 "factor that multiplies long wavelengths (Llama 3's scaling); 1: no scaling");
   options.number("rope_low", low, 1e-6, 1e6,
-                 "wavelengths above rope_original / rope_low are stretched by the full factor");
+                 "wavelengths above --rope-original / --rope-low are multiplied by --rope-factor");
   options.number("rope_high", high, 1e-6, 1e6,
-                 "wavelengths below rope_original / rope_high are not stretched");
+                 "wavelengths below --rope-original / --rope-high are not scaled");
   options.integer("rope_original", original, 1, 1 << 30,
-                  "context length before stretching, in tokens");
+                  "context length before scaling, in tokens");
 }
 
 std::int64_t RopeOptions::dims(std::int64_t width) const {

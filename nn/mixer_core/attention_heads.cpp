@@ -47,10 +47,10 @@ void AttentionHeads::declare(Options& options) {
   // The default norm has two names: `default` and its own name. It is always written as `default`,
   // so that mixers with equal options are written as equal texts.
   if (head_norm == default_head_norm()) head_norm = HeadNorm::standard;
-  options.choice(
-      "head_norm", head_norm,
-      "norm of each head's queries and keys: default, none, rms, rms_plus_one or rms_fixed; "
-      "rms_fixed: without a gain; default: rms_fixed for tra heads, none for all others");
+  options.choice("head_norm", head_norm,
+                 "normalization of each head's queries and keys: default, none, rms, rms_plus_one "
+                 "or rms_fixed; rms_plus_one: RMSNorm with gain 1 + weight; rms_fixed: RMSNorm "
+                 "without gain; default: rms_fixed for tra heads, none for all other heads");
   rope.declare(options);
 }
 
@@ -182,12 +182,14 @@ std::vector<LearnedNumber> AttentionHeads::numbers_of_heads(std::string_view nam
 }
 
 void ScoreOptions::declare(Options& options) {
-  options.number("score_scale", scale, 0, 1e6, "factor of all scores; 0: 1/sqrt(head width)");
-  options.choice("temper", temper,
-                 "tempered softmax: none, position or length; scores are multiplied by beta ln n, "
-                 "n the number of keys up to the query (position) or in the sequence (length)");
+  options.number("score_scale", scale, 0, 1e6,
+                 "factor that multiplies attention scores; 0: 1/sqrt(head width)");
+  options.choice(
+      "temper", temper,
+      "tempered softmax: none, position or length; scores are multiplied by beta ln n, where n is "
+      "the number of keys up to the query (position) or in the whole sequence (length)");
   options.number("beta", beta, -1e6, 1e6,
-                 "initial beta of the tempered softmax; learned, one per layer");
+                 "initial beta of the tempered softmax; each layer learns its own beta");
 }
 
 Parameter ScoreOptions::build(MixerScope& layer) const {

@@ -5,8 +5,9 @@
 namespace longhand::nn {
 
 void ForgetGates::declare(Options& options) {
-  options.number("forget_bias", bias, -100, 100,
-                 "initial b of the forget gates sigmoid(w.x + b); 6: little is forgotten");
+  options.number(
+      "forget_bias", bias, -100, 100,
+      "initial b of the forget gates sigmoid(w.x + b); a large b, such as 6, forgets little");
 }
 
 void ForgetGates::build(const Scope& own, std::int64_t heads, std::int64_t width) {
@@ -27,7 +28,7 @@ Var ForgetGates::shift(const MixerPass& pass) const {
 void RuleHeads::declare(Options& options) {
   AttentionHeads::declare(options);
   options.flag("forgets", forgets,
-               "1: heads with a rule other than softmax have forget gates, as fox heads do");
+               "1: entmax, sigmoid, stick and tra heads have forget gates, as fox heads do");
   gates.declare(options);
 }
 

@@ -22,15 +22,16 @@ BiasedHeads::BiasedHeads(const SoftmaxHeads& plain)
       window(plain.window) {}
 
 void BiasedHeads::declare(Options& options) {
-  options.choice("score_bias", bias,
-                 "learned bias of the scores of biased heads: matrix or heads; heads: attention "
-                 "weights of additional heads");
+  options.choice(
+      "score_bias", bias,
+      "learned bias of the scores of biased heads: matrix or heads; matrix: one number per query "
+      "position and key position; heads: attention weights of additional heads");
   options.integer("score_bias_longest", longest, 1, 1 << 14,
-                  "maximum sequence length of the bias matrix, in tokens");
+                  "with --score-bias matrix: maximum sequence length, in tokens");
   AttentionHeads::declare(options);
   scores.declare(options);
   options.integer("window", window, 0, 1 << 24,
-                  "attention window of softmax heads, in keys; 0: all keys");
+                  "number of keys that a query of softmax or biased heads sees; 0: all keys");
 }
 
 std::int64_t BiasedHeads::cached_columns() const {

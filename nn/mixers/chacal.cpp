@@ -8,9 +8,11 @@
 namespace longhand::nn {
 
 void ChacalHeads::declare(Options& options) {
-  options.number("gamma", gamma, 0, 1, "ChaCAL's gamma; initial value if it is learned");
+  options.number("gamma", gamma, 0, 1,
+                 "gamma of ChaCAL heads, or its initial value if it is learned");
   options.choice("learned_gamma", learned_gamma,
-                 "learned gammas: no, layer or head; layer, head: one per layer or head");
+                 "learn gamma of ChaCAL heads: no, layer or head; layer: one gamma per layer; "
+                 "head: one per head");
   AttentionHeads::declare(options);
   scores.declare(options);
 }

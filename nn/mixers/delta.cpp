@@ -25,13 +25,13 @@ class DeltaHeads final : public AttentionHeads {
   std::string_view kind() const override { return "delta"; }
   void declare(Options& options) override {
     options.flag("delta_gate", gate,
-                 "1: the state of delta heads decays at a rate that each token sets");
+                 "1: the state of delta heads decays at a rate computed from each token");
     options.flag("delta_negative", negative,
-                 "1: delta heads correct up to twice the error, which allows the sign of the state "
-                 "to flip; 0: up to the error");
-    options.integer(
-        "delta_convolution", convolution, 0, ShortConvolution::most_taps,
-        "taps of the convolutions of queries, keys and values in delta heads; 0: no convolution");
+                 "1: the step size beta of delta heads is in (0, 2), which allows negative "
+                 "eigenvalues; 0: beta is in (0, 1)");
+    options.integer("delta_convolution", convolution, 0, ShortConvolution::most_taps,
+                    "kernel size of the convolutions of queries, keys and values in delta heads; "
+                    "0: no convolution");
   }
   std::int64_t cached_columns() const override { return 0; }
   std::vector<std::int64_t> cached_memories() const override {

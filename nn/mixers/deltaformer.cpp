@@ -19,10 +19,11 @@ class DeltaformerHeads final : public AttentionHeads {
   std::string_view kind() const override { return "deltaformer"; }
   void declare(Options& options) override {
     AttentionHeads::declare(options);
-    options.flag("rope_in_deltaformer", turned, "1: rotary positions in DeltaFormer heads too");
+    options.flag("rope_in_deltaformer", turned,
+                 "1: rotary positions also apply to DeltaFormer heads");
     options.number("deltaformer_bias", erase, -100, 100,
-                   "initial b of DeltaFormer heads, in which a token subtracts the share "
-                   "sigmoid(w.x + b) of the value that it retrieves");
+                   "initial b of DeltaFormer heads, where a token subtracts sigmoid(w.x + b) times "
+                   "the retrieved value from its own value");
   }
 
   void build(MixerScope& layer, const MixerPlace& place) override {

@@ -20,11 +20,11 @@ class EntmaxHeads final : public RuleHeads {
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<EntmaxHeads>(*this); }
   std::string_view kind() const override { return "entmax"; }
   void declare(Options& options) override {
-    options.flag("rope_in_entmax", turned, "1: rotary positions in entmax heads too");
+    options.flag("rope_in_entmax", turned, "1: rotary positions also apply to entmax heads");
     RuleHeads::declare(options);
-    options.flag(
-        "entmax_scale", scaled,
-        "1: scores of entmax heads are multiplied by a learned function of token and length");
+    options.flag("entmax_scale", scaled,
+                 "1: multiply the scores of entmax heads by a learned function of the token and "
+                 "the number of keys");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     RuleHeads::build(layer, place);

@@ -5,7 +5,7 @@
 namespace longhand::nn {
 
 void FalHeads::declare(Options& options) {
-  options.flag("rope_in_fal", turned, "1: rotary positions in FAL heads too");
+  options.flag("rope_in_fal", turned, "1: rotary positions also apply to FAL heads");
   AttentionHeads::declare(options);
 }
 

@@ -14,7 +14,7 @@ class FoxHeads final : public AttentionHeads {
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<FoxHeads>(*this); }
   std::string_view kind() const override { return "fox"; }
   void declare(Options& options) override {
-    options.flag("rope_in_fox", turned, "1: rotary positions in fox heads too");
+    options.flag("rope_in_fox", turned, "1: rotary positions also apply to fox heads");
     AttentionHeads::declare(options);
     gates.declare(options);
   }

@@ -30,7 +30,7 @@ class PathHeads final : public AttentionHeads {
     options.integer("path_rank", rank, 1, 1 << 12,
                     "rank of the projection that computes the reflections of PaTH heads");
     options.integer("path_convolution", convolution, 1, ShortConvolution::most_taps,
-                    "taps of the convolution that computes the reflections of PaTH heads");
+                    "kernel size of the convolution that computes the reflections of PaTH heads");
   }
   void check() const override {
     LONGHAND_CHECK(key_heads == heads, "path heads: expected as many key heads as heads (", heads,

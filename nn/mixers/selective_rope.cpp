@@ -32,13 +32,15 @@ class SelectiveRopeHeads final : public AttentionHeads {
   void declare(Options& options) override {
     options.integer("angle_rank", rank, 1, 1 << 12,
                     "rank of the projection that computes the angles of selective_rope heads");
-    options.integer("angle_convolution", convolution, 1, ShortConvolution::most_taps,
-                    "taps of the convolution that computes the angles of selective_rope heads");
+    options.integer(
+        "angle_convolution", convolution, 1, ShortConvolution::most_taps,
+        "kernel size of the convolution that computes the angles of selective_rope heads");
     options.number("angle_base", base, 1, 1e12,
-                   "selective_rope heads multiply the angle of pair p by base^(-2p/width)");
-    options.flag(
-        "angle_gate", gate,
-        "1: a gate computed from each token scales the token's angles in selective_rope heads");
+                   "base X of selective_rope heads, which multiply the angle of pair p by X^(-2p / "
+                   "head width)");
+    options.flag("angle_gate", gate,
+                 "1: selective_rope heads multiply the angles of a token by a gate computed from "
+                 "this token");
   }
   void check() const override {
     LONGHAND_CHECK(key_heads == heads,

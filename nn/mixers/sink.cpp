@@ -16,8 +16,9 @@ class SinkHeads final : public AttentionHeads {
   void declare(Options& options) override {
     AttentionHeads::declare(options);
     options.number("sink", sink, -1e4, 1e4,
-                   "b of sink heads, a score without a value; initial value if it is learned");
-    options.flag("learned_sink", learned_sink, "1: b of sink heads is learned, one per head");
+                   "b of sink heads, which add exp(b) to the softmax denominator; initial value if "
+                   "b is learned");
+    options.flag("learned_sink", learned_sink, "1: learn b of sink heads, one per head");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);

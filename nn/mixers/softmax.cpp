@@ -8,10 +8,10 @@ void SoftmaxHeads::declare(Options& options) {
   AttentionHeads::declare(options);
   scores.declare(options);
   options.integer("window", window, 0, 1 << 24,
-                  "attention window of softmax heads, in keys; 0: all keys");
+                  "number of keys that a query of softmax or biased heads sees; 0: all keys");
   options.number("reinforce", reinforce, 0, 1,
-                 "threshold above which softmax heads' weights on the task's reference tokens are "
-                 "increased; the increase of each head is not trained");
+                 "attention weight above which softmax heads increase their attention to the "
+                 "task's reference tokens; such a model cannot be trained; none: no increase");
 }
 
 void SoftmaxHeads::build(MixerScope& layer, const MixerPlace& place) {

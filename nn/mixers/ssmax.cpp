@@ -19,8 +19,8 @@ class SsmaxHeads final : public AttentionHeads {
   void declare(Options& options) override {
     AttentionHeads::declare(options);
     options.number("ssmax", first, -1e6, 1e6,
-                   "initial s of ssmax heads, whose scores are multiplied by s ln n, n the number "
-                   "of keys; learned, one per head");
+                   "initial s of ssmax heads, which multiply scores by s ln n, where n is the "
+                   "number of keys; each head learns its own s");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     AttentionHeads::build(layer, place);

@@ -14,7 +14,7 @@ class StickHeads final : public RuleHeads {
   std::unique_ptr<Mixer> clone() const override { return std::make_unique<StickHeads>(*this); }
   std::string_view kind() const override { return "stick"; }
   void declare(Options& options) override {
-    options.flag("rope_in_stick", turned, "1: rotary positions in stick heads too");
+    options.flag("rope_in_stick", turned, "1: rotary positions also apply to stick heads");
     RuleHeads::declare(options);
   }
   HeadsBackward forward(const MixerPass& pass) const override {

@@ -19,8 +19,8 @@ class TraHeads final : public RuleHeads {
   void declare(Options& options) override {
     RuleHeads::declare(options);
     options.number("tra_bias", bias, -100, 100,
-                   "initial b of tra heads, which add ln sigmoid(w.x + b) to a score for each "
-                   "positive score from its key to the query");
+                   "initial b of tra heads, which add n ln sigmoid(w.x + b) to a score, where n is "
+                   "the number of positive scores from its key to the query");
   }
   void build(MixerScope& layer, const MixerPlace& place) override {
     RuleHeads::build(layer, place);
