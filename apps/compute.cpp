@@ -43,8 +43,15 @@ ComputeSettings compute_from(const Arguments& arguments) {
   return settings;
 }
 
-const std::string& array_file_from(const Arguments& arguments, std::string_view option) {
+const std::string& array_file_from(const Arguments& arguments, std::string_view option,
+                                   bool several) {
   const std::string& file = arguments.word(option);
+  if (several && file.ends_with(".npy")) {
+    wrong_usage(shown_flag(option),
+                ": expected a name that ends in .npz or .safetensors, because several arrays are "
+                "written, got ",
+                quote(file));
+  }
   if (!is_array_file(file)) {
     wrong_usage(shown_flag(option),
                 ": expected a name that ends in .npy, .npz or .safetensors, got ", quote(file));

@@ -30,8 +30,9 @@ std::vector<CliFlag> compute_options(std::string backend = "cpu");
 
 ComputeSettings compute_from(const Arguments& arguments);
 /// The name of the file to which an option writes arrays. Throws UsageError unless the file's
-/// extension selects an array format.
-const std::string& array_file_from(const Arguments& arguments, std::string_view option);
+/// extension selects an array format, which must have room for several arrays if `several` is true.
+const std::string& array_file_from(const Arguments& arguments, std::string_view option,
+                                   bool several = false);
 std::uint64_t seed_from(const Arguments& arguments);
 
 }  // namespace longhand::app

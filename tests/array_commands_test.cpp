@@ -128,6 +128,7 @@ BOOST_AUTO_TEST_CASE(eval_writes_the_predictions_for_each_sample) {
     }
   }
   refuses(2, "eval r --logits", "--logits needs --out");
+  refuses(2, "eval r --out o.npy", "because several arrays are written, got \"o.npy\"");
   refuses(2, "eval r --sweep length=2..3 --out o.npz", "--out");
   refuses(1, "eval r --on train --samples 2 --out no/o.npz", "no/o.npz");
 }

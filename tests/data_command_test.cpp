@@ -45,6 +45,7 @@ BOOST_AUTO_TEST_CASE(text_that_is_not_a_sample_of_the_task_is_refused) {
   refuses(2, "data --task reversal --task.length 5-2", "length");
   refuses(2, "data check answers.jsonl --out x", "--out: cannot be used with `check`");
   refuses(2, "data split --out x", "split: expected a file, got none");
+  refuses(2, "data --task reversal --mask", "--mask needs --text, --json or --out");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

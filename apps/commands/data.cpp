@@ -225,7 +225,7 @@ void show_step(const Arguments& arguments) {
   const std::int64_t count = config.training().batch_plan().batches;
   const auto host = make_reference_backend();
   std::vector<NamedTensor> arrays;
-  if (arguments.given("out")) array_file_from(arguments, "out");
+  if (arguments.given("out")) array_file_from(arguments, "out", true);
   Json batches = Json::array();
   for (std::int64_t place = 0; place < count; ++place) {
     const nn::Batch batch = source(step, place);
@@ -306,6 +306,9 @@ void run(const Arguments& arguments) {
           "--out: expected a folder; .npz and .safetensors files can only be written with --step");
     }
     return write_files(arguments);
+  }
+  if (arguments.flag("mask") && !arguments.json() && !arguments.given("text")) {
+    wrong_usage("--mask needs --text, --json or --out");
   }
   if (words.empty()) return show(arguments);
   if (words.size() != 2 || words[0] != "check") {

@@ -110,7 +110,7 @@ void check_flags(const Arguments& arguments) {
       wrong_usage("--", other, " cannot be combined with --sweep");
     }
   }
-  if (given("out")) array_file_from(arguments, "out");
+  if (given("out")) array_file_from(arguments, "out", true);
   if (given("logits") && !given("out")) wrong_usage("--logits needs --out");
 }
 

@@ -96,6 +96,11 @@ std::string shown_default(const SectionSpec& spec) {
   return shown;
 }
 
+/// The help of an option with its default, unless the default is empty.
+std::string with_default(const std::string& help, const std::string& shown) {
+  return shown.empty() ? help : help + " (" + shown + ")";
+}
+
 /// Returns the result of `make`. If `make` throws an Error, its message is prefixed with `place`,
 /// the origin of the value.
 template <class F>
@@ -500,7 +505,7 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     for (const tasks::TaskOption& option : kind.options) {
       const std::string flag = flag_of(option);
-      const std::string meaning = option.help + " (" + option.default_value + ")";
+      const std::string meaning = with_default(option.help, option.default_value);
       const auto same = std::ranges::find_if(
           meanings, [&](const Meaning& m) { return m.flag == flag && m.text == meaning; });
       if (same == meanings.end()) {
@@ -523,7 +528,7 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
   }
   for (const SectionSpec& spec : all_specs()) {
     CliFlag option{spec.option.name, spec.option.placeholder,
-                   spec.option.help + " (" + shown_default(spec) + ")"};
+                   with_default(spec.option.help, shown_default(spec))};
     option.group = spec.section;
     option.rare = shown.size() == 0 ? !spec.option.common
                                     : std::ranges::find(shown, option.name) == shown.end();
