@@ -282,7 +282,8 @@ std::string Command::help(const Arguments& beside, bool rich, std::size_t termin
   }
 
   std::ostringstream out;
-  out << summary << "\n\n" << bold("usage", rich) << '\n' << forms();
+  write_wrapped(out, summary, 0, 0, terminal_columns == 0 ? summary.size() : terminal_columns);
+  out << '\n' << bold("usage", rich) << '\n' << forms();
   for (const auto& [heading, lines] : groups) {
     out << '\n' << bold(heading, rich) << '\n';
     for (const Line& line : lines) write_option(out, line.flag, line.meaning, width, columns);

@@ -68,6 +68,9 @@ std::string_view without_space(std::string_view part) {
   return part.ends_with(' ') ? part.substr(0, part.size() - 1) : part;
 }
 
+/// The minimum width of a column if even pieces of words are divided.
+constexpr std::size_t shortest_line = 6;
+
 /// Width of the longest part of a cell.
 std::size_t least_width(const TableCell& cell, Breaks breaks) {
   if (cell.is_number) return count_code_points(cell.text);
@@ -79,16 +82,22 @@ std::size_t least_width(const TableCell& cell, Breaks breaks) {
 }
 
 /// Wraps a text into lines of at most `width` characters. Lines end after words if all words fit,
-/// otherwise after pieces. A piece that is longer than `width` gets a line of its own.
+/// otherwise after pieces. A piece that is longer than `width` is divided between characters.
 std::vector<std::string> wrapped(const TableCell& cell, std::size_t width) {
   const std::string_view text = cell.text;
   if (cell.is_number || count_code_points(text) <= width) return {cell.text};
   const Breaks breaks = least_width(cell, Breaks::words) <= width ? Breaks::words : Breaks::pieces;
   std::vector<std::string> lines{""};
-  for (const std::string_view part : parts_of(text, breaks)) {
+  for (std::string_view part : parts_of(text, breaks)) {
     const bool fits =
         count_code_points(lines.back()) + count_code_points(without_space(part)) <= width;
     if (!fits && !lines.back().empty()) lines.emplace_back();
+    while (count_code_points(without_space(part)) > width) {
+      const std::string_view first = first_code_points(part, width);
+      lines.back() = first;
+      lines.emplace_back();
+      part.remove_prefix(first.size());
+    }
     lines.back() += part;
   }
   for (std::string& line : lines) line = without_space(line);
@@ -98,14 +107,15 @@ std::vector<std::string> wrapped(const TableCell& cell, std::size_t width) {
 constexpr std::size_t usual_gap = 2;  // spaces between columns
 
 /// Narrows the widest columns until `total`, the width of the table, is at most `columns`, or until
-/// no column can be narrower.
-void narrow(std::vector<TableColumn>& table, Breaks breaks, std::size_t columns,
-            std::size_t& total) {
+/// no column can be narrower. Parts of text that are longer than `longest` characters are divided.
+void narrow(std::vector<TableColumn>& table, Breaks breaks, std::size_t longest,
+            std::size_t columns, std::size_t& total) {
   std::vector<std::size_t> least;
   for (const TableColumn& column : table) {
     least.push_back(1);
     for (const TableCell& cell : column.cells) {
-      least.back() = std::max(least.back(), least_width(cell, breaks));
+      const std::size_t part = least_width(cell, breaks);
+      least.back() = std::max(least.back(), cell.is_number ? part : std::min(part, longest));
     }
   }
   for (; total > columns; --total) {
@@ -121,14 +131,16 @@ void narrow(std::vector<TableColumn>& table, Breaks breaks, std::size_t columns,
 
 /// Narrows a table until each line has at most `columns` characters, if this is possible. If
 /// wrapping between words is not enough, one space separates the columns. If this is not enough
-/// either, words are divided into pieces. Returns the number of spaces between columns.
+/// either, words are divided into pieces, and finally pieces between characters. Returns the number
+/// of spaces between columns.
 std::size_t fit(std::vector<TableColumn>& table, std::size_t columns) {
   std::size_t total = usual_gap * (table.size() - 1);
   for (const TableColumn& column : table) total += column.width;
-  narrow(table, Breaks::words, columns, total);
+  narrow(table, Breaks::words, std::string::npos, columns, total);
   if (total <= columns) return usual_gap;
   total -= (usual_gap - 1) * (table.size() - 1);
-  narrow(table, Breaks::pieces, columns, total);
+  narrow(table, Breaks::pieces, std::string::npos, columns, total);
+  narrow(table, Breaks::pieces, shortest_line, columns, total);
   return 1;
 }
 

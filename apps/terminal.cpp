@@ -39,19 +39,29 @@ std::size_t status_columns() {
 
 void write_wrapped(std::ostream& out, std::string_view text, std::size_t column, std::size_t indent,
                    std::size_t width) {
+  const auto end_line = [&] {
+    out << '\n' << std::string(indent, ' ');
+    column = indent;
+  };
   for (bool first = true; !text.empty(); first = false) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    const std::size_t size = count_code_points(word);
-    if (!first && column + 1 + size > width) {
-      out << '\n' << std::string(indent, ' ');
-      column = indent;
+    std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (!first && column + 1 + count_code_points(word) > width) {
+      end_line();
     } else if (!first) {
       out << ' ';
       ++column;
     }
+    while (column < width && indent < width && column + count_code_points(word) > width) {
+      std::string_view part = first_code_points(word, width - column);
+      part = part.substr(0, part.rfind(',') + 1);  // empty if the part has no comma
+      if (part.empty() && column == indent) part = first_code_points(word, width - column);
+      out << part;
+      word.remove_prefix(part.size());
+      end_line();
+    }
     out << word;
-    column += size;
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    column += count_code_points(word);
   }
   out << '\n';
 }

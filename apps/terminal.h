@@ -22,7 +22,8 @@ std::size_t status_columns();
 
 /// Writes the words of a text, and ends the line. `column` is the number of characters that the
 /// line already has. A word that would exceed `width` columns begins a new line of `indent` spaces,
-/// unless it is the first word.
+/// unless it is the first word. A word that is longer than a line is divided, after a comma if
+/// possible.
 void write_wrapped(std::ostream& out, std::string_view text, std::size_t column, std::size_t indent,
                    std::size_t width);
 

@@ -74,6 +74,15 @@ std::size_t count_code_points(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return !continues_utf8(c); }));
 }
 
+std::string_view first_code_points(std::string_view text, std::size_t count) {
+  std::size_t end = 0;
+  while (end < text.size() && (count > 0 || continues_utf8(text[end]))) {
+    if (!continues_utf8(text[end])) --count;
+    ++end;
+  }
+  return text.substr(0, end);
+}
+
 void append_utf8(std::string& out, char32_t c) {
   const auto tail = [&](int shift) { return static_cast<char>(0x80 | (c >> shift & 0x3f)); };
   if (c < 0x80) {

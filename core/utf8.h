@@ -37,5 +37,7 @@ inline bool continues_utf8(char byte) { return (static_cast<unsigned char>(byte)
 
 /// The number of code points of a valid text.
 std::size_t count_code_points(std::string_view text);
+/// The first `count` characters of a text in UTF-8, or the whole text if it is shorter.
+std::string_view first_code_points(std::string_view text, std::size_t count);
 
 }  // namespace longhand

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "apps/command.h"
+#include "apps/terminal.h"
 #include "autograd/catalog/catalog.h"
 #include "core/tensor_file.h"
 #include "tests/program.h"
@@ -157,6 +158,10 @@ BOOST_AUTO_TEST_CASE(tables_fit_the_width_of_the_terminal) {
       BOOST_TEST(contains(list.out, operation.name + " "));
     }
   }
+  // A word that is longer than a line is divided, after a comma if possible.
+  std::ostringstream divided;
+  app::write_wrapped(divided, "x = aa,bbb,cccccccccccc d", 0, 2, 8);
+  BOOST_TEST(divided.str() == "x =\n  aa,\n  bbb,\n  cccccc\n  cccccc\n  d\n");
   // The lines before the first step fit the terminal. Lines of steps are short only on a terminal.
   const std::string begun =
       (*this)(

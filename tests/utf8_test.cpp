@@ -21,6 +21,17 @@ BOOST_AUTO_TEST_CASE(every_code_point_is_written_and_read_and_nothing_else_is_va
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_text_is_cut_between_characters) {
+  const std::string text = "a\u00e9\u20acz";
+  for (std::size_t count = 0; count <= 4; ++count) {
+    const std::string first(first_code_points(text, count));
+    BOOST_TEST(count_code_points(first) == count);
+    BOOST_TEST(find_broken_utf8(first) == std::string::npos);
+    BOOST_TEST(text.starts_with(first));
+  }
+  BOOST_TEST(first_code_points(text, 9) == text);
+}
+
 BOOST_AUTO_TEST_CASE(the_first_invalid_byte_is_found_at_any_position) {
   for (std::size_t place = 0; place < 40; ++place) {
     for (const std::size_t after : {0, 1, 7, 8, 20}) {

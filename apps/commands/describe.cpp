@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <iomanip>
 #include <iostream>
 
 #include "apps/run/learning.h"
 #include "apps/run/memory.h"
 #include "apps/run/run_summary.h"
+#include "apps/terminal.h"
 #include "core/accounting_backend.h"
 #include "core/quote.h"
 #include "nn/training/checkpoint_store.h"
@@ -114,8 +117,10 @@ void print_settings(const Json& settings, const std::string& section) {
   for (const auto& [key, value] : settings.members()) {
     if (!key.starts_with(section + ".")) continue;
     const std::string& said = value.string();
-    std::cout << "  " << std::left << std::setw(22) << key.substr(section.size() + 1) << ' '
-              << (said.empty() ? "-" : printable(said)) << '\n';
+    std::cout << "  " << std::left << std::setw(22) << key.substr(section.size() + 1) << ' ';
+    const std::string shown = said.empty() ? "-" : printable(said);
+    const std::size_t columns = table_columns(STDOUT_FILENO);
+    write_wrapped(std::cout, shown, 25, 25, columns == 0 ? 25 + shown.size() : columns);
   }
 }
 
