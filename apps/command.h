@@ -52,6 +52,11 @@ struct CliFlag {
   std::map<std::string, std::string> of_tasks = {};
 };
 
+/// Returns the flags with another text in the help for the default of the flag `name`. Parsing then
+/// has no default for the flag.
+std::vector<CliFlag> show_default(std::vector<CliFlag> flags, std::string_view name,
+                                  std::string_view shown);
+
 /// The given option, marked to be shown by `--help all` only.
 CliFlag rarely(CliFlag option);
 

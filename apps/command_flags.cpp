@@ -16,6 +16,15 @@ std::vector<CliFlag> join(std::vector<CliFlag> first, const std::vector<CliFlag>
   return first;
 }
 
+std::vector<CliFlag> show_default(std::vector<CliFlag> flags, std::string_view name,
+                                  std::string_view shown) {
+  CliFlag& flag = *std::ranges::find(flags, name, &CliFlag::name);
+  if (flag.default_value.empty()) flag.help.erase(flag.help.rfind(" ("));
+  flag.default_value.clear();
+  flag.help += text("; default: ", shown);
+  return flags;
+}
+
 CliFlag rarely(CliFlag option) {
   option.rare = true;
   return option;

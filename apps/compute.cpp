@@ -13,7 +13,7 @@ void ComputeSettings::declare(nn::Options& list) {
       .common = true;
   list.integer("threads", options.threads, 0, 1024, threads_help).common = true;
   list.choice_of("math", options.math, {Math::exact, Math::fast, Math::bf16, Math::portable},
-                 "matrix products: exact, fast, bf16 or portable", "MODE")
+                 math_help, "MODE")
       .common = true;
 }
 

@@ -14,6 +14,9 @@ namespace longhand::app {
 
 inline constexpr std::string_view threads_help =
     "threads; 0: one per core, or OMP_NUM_THREADS with OpenMP";
+inline constexpr std::string_view math_help =
+    "matrix products: exact, fast, bf16 or portable; exact: f32; fast: less exact; "
+    "portable: f32, same on all CPUs";
 
 /// A backend and its options. declare() adds a description of each member to a list. The section
 /// [compute] of config.ini and the command-line flags are generated from this list.

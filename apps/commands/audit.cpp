@@ -183,10 +183,11 @@ const Register command{
      .examples = {"audit --out audit", "audit attention fal chacal --out audit"},
      .notes = "Each test case of an op is written to a .npz file. If no OP is given, all ops\n"
               "are written. All values are f64 and are computed by the reference backend.\n"
-              "audit.json lists the files. A file contains the inputs, such as x, the outputs,\n"
-              "such as y, random output gradients dy, and the resulting input gradients dx. It\n"
-              "also contains the outputs after each input is moved forwards and backwards by a\n"
-              "small step along a random direction.\n"
+              "audit.json lists the files. Each file contains the inputs of the op, its outputs,\n"
+              "random output gradients and the resulting input gradients. For an input x and an\n"
+              "output y, the gradients are named dx and dy. In addition, each input in turn is\n"
+              "moved by a small step along a random direction, and by the same step against it.\n"
+              "The file also contains the outputs at these two points.\n"
               "`python3 DIR/verify.py` verifies the files. The script needs NumPy and no part\n"
               "of longhand. It compares every gradient with a difference quotient. It also\n"
               "recomputes the outputs of common ops with the formulas in formulas.py.",

@@ -44,16 +44,20 @@ const Register command{
      .options = join(
          {{"size", "N,N,...", "problem size to time; `bench list` prints the format", {}, true},
           {"seconds", "S", "seconds per measurement; at least 3 calls are timed", "0.3"},
-          {"mechanism", "NAME", "attention: time only softmax and this mechanism", {}, true},
-          {"tokenizer", "PATH", "tokenize: tokenizer.json or its folder", {}, true},
-          {"text", "FILE", "tokenize: file with the text to encode"},
+          {"mechanism",
+           "NAME",
+           "benchmark attention only: time just softmax and this mechanism",
+           {},
+           true},
+          {"tokenizer", "PATH", "benchmark tokenize only: tokenizer.json or its folder", {}, true},
+          {"text", "FILE", "benchmark tokenize only: file with the text to encode"},
           {"dtype", "TYPE", "type of the tensors: f32 or bf16", "f32"}},
          join(compute_options(), {json_option()})),
      .examples = {"bench gemm", "bench gemm --size 4096,4096,64 --math exact --threads 1",
                   "bench tokenwise --json", "bench training --size ffl-fal"},
-     .notes = "Each measurement makes one warm-up call and then times calls until --seconds\n"
-              "have passed. By default, the benchmarks gemm and training run in the math modes\n"
-              "exact, fast and bf16. With --math, they run in one mode.",
+     .notes = "Each measurement makes one warm-up call and then times calls until --seconds have\n"
+              "passed. The benchmarks gemm and training measure three math modes: exact, fast\n"
+              "and bf16. If --math is given, they measure only this mode.",
      .takes_words = true,
      .run = run}};
 

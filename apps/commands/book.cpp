@@ -72,14 +72,16 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "book",
-     .summary = "writes a web site about the mathematics, with results of checks on this machine",
+     .summary = "writes a web site about the formulas of all ops, and checks them on this machine",
      .usage = {"--out DIR [--source DIR] [--wasm FILE] [--no-checks]"},
      .options = {{"out", "DIR", "output folder; must be new or empty, or contain an earlier book"},
                  {"source", "DIR",
-                  "checkout of longhand; default: the current folder or the installed copy"},
+                  "checkout of longhand; default: the current folder if it is a checkout, "
+                  "otherwise the installed copy"},
                  {"wasm", "FILE",
-                  "WebAssembly module for pages that compute in the browser; default: "
-                  "longhand.wasm.js from scripts/wasm.sh"},
+                  "WebAssembly module (longhand.wasm.js) for pages that compute in the "
+                  "browser; default: the module that scripts/wasm.sh built in the checkout, "
+                  "or the installed one"},
                  {"no-checks", "", "skip the checks; the command then takes about a second"},
                  {"seed", "N", "seed of the random numbers in the checks", "1"},
                  json_option()},

@@ -222,7 +222,8 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "chat",
      .summary = "chats with the language model of a run, a GGUF file or a Hugging Face folder",
-     .usage = {"RUN|FILE.gguf [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
+     .usage =
+         {"RUN|DIR|FILE.gguf [--template NAME] [--system TEXT] [--tokens N] [--temperature X]"},
      .options =
          join(run_options(),
               join(sampling_options(),

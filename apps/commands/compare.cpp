@@ -215,7 +215,7 @@ const Register command{
     {.name = "compare",
      .summary = "shows the settings and scores of several runs side by side",
      .usage = {"RUN RUN... [--by SCORE] [--figure FILE]"},
-     .options = {ranking_option(),
+     .options = {ranking_option("no ranking"),
                  {"figure", "FILE", "also write an HTML page with the curves of the runs"},
                  json_option()},
      .examples = {"compare runs/flip-flop-1 runs/flip-flop-2 --figure compare.html",

@@ -320,8 +320,7 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "data",
      .summary =
-         "prints or writes the samples of a task or the batches of a step, checks answers, or "
-         "splits a table",
+         "prints or writes samples and batches of a task; also checks answers and splits tables",
      .usage = {"--task NAME [--on NAME] [--count N]", "--task NAME --text SAMPLE [--mask]",
                "--task NAME --out FOLDER [--count N] [--test-count N] [--mask]",
                "RUN --step N [--out FILE]", "--task NAME [flags of train] --step N [--out FILE]",
@@ -332,8 +331,8 @@ const Register command{
            "samples to print",
            "10"},
           {"test-count", "N", "with --out FOLDER: number of samples per test file", "1000"},
-          {"on", "NAME", "distribution of the task; default: the training distribution"},
-          {"head", "N", "index of the output head", "0"},
+          {"on", "NAME", "distribution to draw samples from; default: the training distribution"},
+          {"head", "N", "index of the kind of answer, if the task has several kinds", "0"},
           {"mask", "",
            "with --json, --text or --out FOLDER: also output the positions that each answer "
            "depends on"},
@@ -342,8 +341,10 @@ const Register command{
           {"config", "FILE", "configuration file (config.ini); flags override its settings"},
           {"fields", "P,A", "split: names of the prompt and answer columns", "prompt,answer"},
           {"lengths", "N,N...",
-           "split: maximum row length of the training file, then of each test file"},
-          {"length-of", "WHAT", "split: column whose length counts, prompt or answer", "answer"},
+           "split: ascending maximum lengths of rows; the first is for the training file, "
+           "each further one for a test file"},
+          {"length-of", "WHAT",
+           "split: column that determines the length of a row: prompt or answer", "answer"},
           {"held-out", "X", "split: fraction of rows to hold out in id.jsonl; see below", "0.1"}},
          join(config_options({"batch", "seed"}), {json_option()})),
      .examples = {"data --task flip-flop --task.instructions 16 --count 3",
@@ -358,17 +359,20 @@ const Register command{
               "--out FOLDER writes train.jsonl, id.jsonl and one file for each other\n"
               "distribution of the task. id.jsonl contains further samples of the training\n"
               "distribution. To train on the files, use `longhand train --task FOLDER/`.\n"
-              "`split` reads a CSV or TSV file whose first row names the columns. Rows up to\n"
-              "the first N of --lengths (default: all rows) are written to train.jsonl, or to\n"
-              "id.jsonl if they are held out. Longer rows up to each further N are written to\n"
-              "length-N.jsonl. If --lengths is a single number, all longer rows are written to\n"
-              "ood.jsonl. Lengths are in characters.\n"
+              "`split` reads a CSV or TSV file whose first row names the columns. Lengths are\n"
+              "in characters. If a row is not longer than the first number of --lengths, it is\n"
+              "written to train.jsonl, or to id.jsonl if it is held out. Without --lengths,\n"
+              "this applies to all rows. For each further number N, length-N.jsonl contains the\n"
+              "rows that are longer than the number before and not longer than N. If --lengths\n"
+              "is a single number, all longer rows are written to ood.jsonl.\n"
               "--step prints each sequence in quotes, followed by the positions and classes of\n"
               "its scored targets. If a target is the next token, its text is printed too.\n"
-              "--step with --out FILE writes, for each batch K, the arrays batches.K.tokens,\n"
-              "lengths, targets and head. The arrays weights and positions exist only if the\n"
-              "batch uses them. The shape of targets is [tokens, predictions per token], and a\n"
-              "target of -1 is not scored.",
+              "--step with --out FILE writes four arrays for each batch K: batches.K.tokens,\n"
+              "batches.K.lengths, batches.K.targets and batches.K.head. The array head contains\n"
+              "the index of the output head. If the batch uses them, the file also contains\n"
+              "batches.K.weights (weights of the targets in the loss) and batches.K.positions\n"
+              "(position ids of the tokens). The shape of targets is [tokens, predictions per\n"
+              "token], and a target of -1 is not scored.",
      .takes_words = true,
      .run = run}};
 

@@ -187,8 +187,8 @@ const Register command{
      .usage = {"RUN [--json]"},
      .options = {json_option()},
      .examples = {"describe runs/flip-flop-1"},
-     .notes = "Parameters that have the same shape and differ only in the number of their block\n"
-              "share a row of the table. Checkpoints are not read.",
+     .notes = "Parameters of different blocks share a row of the table if they have the same\n"
+              "shape and the same name within their block. Checkpoints are not read.",
      .takes_words = true,
      .run = run}};
 

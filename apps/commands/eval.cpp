@@ -228,7 +228,8 @@ const Register command{
      .options = join(
          join(run_options(), scoring_options()),
          {{"seed", "N", "seed of the samples", "1"},
-          {"text", "FILE", "tasks text and files: file to evaluate on; default: the run's files"},
+          {"text", "FILE",
+           "file to evaluate on, if the task is text or files; default: the run's files"},
           {"by-length", "", "also print scores per answer length, in tokens without the end token"},
           {"head", "N", "index of the output head to evaluate", "0"},
           {"token-file", "FILE", "evaluate on the tokens of a file instead of samples; see below"},
@@ -252,14 +253,16 @@ const Register command{
               "training.\n"
               "--token-file FILE: a .npy, .npz or .safetensors file with integers [n] or\n"
               "[sequences, n]. If the file has several arrays, the tokens must be in the array\n"
-              "named tokens. The arrays lengths, targets (default: the next tokens), weights\n"
-              "and positions are optional. Files written by `data --step --out` are accepted\n"
-              "too.\n"
+              "named tokens. Optional arrays are lengths, targets (default: the next tokens),\n"
+              "weights (of the targets in the loss) and positions (position ids of the tokens).\n"
+              "Files written by `data --step --out` are accepted too.\n"
               "--out FILE: a .npz or .safetensors file. For each distribution NAME it contains\n"
-              "the arrays NAME.tokens, NAME.lengths, NAME.asked and NAME.asked_lengths (indices\n"
-              "of the scored predictions), NAME.said (predicted classes), NAME.wanted (target\n"
-              "classes), NAME.losses and NAME.scores.METRIC. With --token-file it contains the\n"
-              "arrays tokens, lengths, targets, said and losses.\n"
+              "the samples (NAME.tokens, NAME.lengths) and the indices of the scored\n"
+              "predictions (NAME.asked). NAME.asked_lengths is the number of scored predictions\n"
+              "per sample. NAME.said contains the predicted classes, NAME.wanted the target\n"
+              "classes, NAME.losses the losses, and NAME.scores.METRIC the scores. With\n"
+              "--token-file, the file contains the arrays tokens, lengths, targets, said\n"
+              "(predicted classes) and losses.\n"
               "--logits: adds the array NAME.logits [scored predictions, classes]. The array is\n"
               "named logits if --token-file is given.",
      .takes_words = true,

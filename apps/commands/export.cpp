@@ -152,8 +152,8 @@ const Register command{
               "keys and values have biases, and as Gemma 3 if each sublayer also has a norm\n"
               "after it. Other models are refused, for example models with heads other than\n"
               "softmax. GGUF files cannot contain GPT-NeoX models.\n"
-              "LoRA matrices are merged into the weights unless --adapter is given. The output\n"
-              "also names the tokens that begin and end a text, if the run defines them.",
+              "LoRA matrices are merged into the weights unless --adapter is given. If the run\n"
+              "defines tokens that begin and end a text, the written files name these tokens.",
      .takes_words = true,
      .run = run}};
 

@@ -265,7 +265,7 @@ void run(const Arguments& arguments) {
 const Register command{
     {.name = "generate",
      .summary = "continues a prompt with the model of a run, a GGUF file or a Hugging Face folder",
-     .usage = {"RUN|FILE.gguf --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
+     .usage = {"RUN|DIR|FILE.gguf --prompt TEXT [--tokens N] [--stop TEXT] [--temperature X]",
                "RUN --token-file FILE [--tokens N] [--out FILE]"},
      .options = join(
          run_options(),
@@ -273,12 +273,15 @@ const Register command{
               {{"prompt", "TEXT", "text to continue; -: read it from standard input", {}, true},
                {"tokens", "N", "maximum number of new tokens", "32"},
                {"stop", "TEXT",
-                "stop before this text (task text) or after this token (other tasks); default: the "
-                "end of the document or answer"},
+                "stop before this text if the task is \"text\", otherwise after this token; "
+                "default: the end of the document or answer"},
                {"context", "N",
-                "context length, in tokens; 0: no limit; default: the model's maximum for the "
-                "task text, otherwise 0"},
-               {"head", "N", "index of the output head", "0"},
+                "context length, in tokens; 0: no limit; default: the model's maximum if the "
+                "task is \"text\", otherwise 0"},
+               {"head", "N",
+                "index of the output head; a task with several kinds of answers has one "
+                "output head for each kind",
+                "0"},
                {"token-file", "FILE", "prompts as token ids, instead of --prompt; see below"},
                {"out", "FILE", "also write the generated tokens as arrays; see below"},
                {"logits", "FILE", "also write the logits at every prompt token; see below"},

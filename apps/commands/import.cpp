@@ -68,7 +68,9 @@ const Register command{
      .summary = "converts a published GPT-2, GPT-NeoX, Llama, Qwen 2 or Gemma 3 into a run",
      .usage = {"DIR|FILE.gguf --out RUN [--task NAME] [flags]"},
      .options = join({{"out", "RUN", "run folder to write"}},
-                     join(config_options({"task"}), {json_option()})),
+                     join(show_default(config_options({"task"}), "task",
+                                       "text if the model has a tokenizer, otherwise tokens"),
+                          {json_option()})),
      .examples = {"import gpt2 --out runs/gpt2", "generate runs/gpt2 --prompt \"The dog\"",
                   "import gpt2 --out runs/chained --heads chacal:12 --gamma 0.1"},
      .notes =

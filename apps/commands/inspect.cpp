@@ -175,25 +175,25 @@ const Register command{
     {.name = "inspect",
      .summary = "writes an HTML page that shows the attention of a run's heads on a sample",
      .usage = {"RUN [--reference] [--on NAME] [--samples N] [--out FILE]"},
-     .options = join(
-         run_options(),
-         {{"reference", "", "compare the attention with the task's reference attention"},
-          {"on", "NAME",
-           "distribution of the task to sample from; default: the training distribution"},
-          {"samples", "N", "number of samples for the statistics", "200"},
-          {"seed", "N", "seed of the samples", "1"},
-          {"sample", "N", "index of the sample to draw", "0"},
-          {"tokens", "N",
-           "maximum number of tokens to draw; default with --reference: 104, otherwise:", "48"},
-          {"prompt", "TEXT", "text to inspect instead of a sample"},
-          {"position",
-           "N",
-           "index of a token whose residual stream is drawn; can be repeated",
-           {},
-           true},
-          {"out", "FILE",
-           "HTML file; default: RUN/inspect.html, or RUN/attention.html with --reference"},
-          json_option()}),
+     .options =
+         join(run_options(),
+              {{"reference", "", "compare the attention with the task's reference attention"},
+               {"on", "NAME",
+                "distribution of the task to sample from; default: the training distribution"},
+               {"samples", "N", "number of samples for the statistics", "200"},
+               {"seed", "N", "seed of the samples", "1"},
+               {"sample", "N", "index of the sample to plot", "0"},
+               {"tokens", "N",
+                "maximum number of tokens to plot; with --reference, the default is 104", "48"},
+               {"prompt", "TEXT", "text to inspect instead of a sample"},
+               {"position",
+                "N",
+                "index of a token whose residual stream is drawn; can be repeated",
+                {},
+                true},
+               {"out", "FILE",
+                "HTML file; default: RUN/inspect.html, or RUN/attention.html with --reference"},
+               json_option()}),
      .examples = {"inspect runs/flip-flop-1", "inspect runs/reversal-1 --reference --on ood",
                   "inspect runs/flip-flop-1 --on sparse --json",
                   "inspect runs/sorting-1 --prompt \"5 17 43 ⊥ 5\" --position 2 --position 3"},
@@ -201,12 +201,13 @@ const Register command{
          "The command prints how often each FAL head (First-After-Last) reads the token that\n"
          "determines the answer. At position i, a FAL head selects the last earlier position m\n"
          "whose key has a positive product with the query, and reads the value at m + 1. In\n"
-         "Flip-Flop, m must be the position of the preceding write or read instruction.\n"
+         "Flip-Flop, the answer is the bit at m + 1 if m is the position of the preceding write\n"
+         "or read instruction. The command therefore counts how often m is this position.\n"
          "The reference attention of a task marks the tokens that an answer depends on.\n"
-         "--reference measures the share of attention rollout on these tokens, and compares\n"
-         "correct with wrong predictions by Welch's test. It also measures the attention of\n"
-         "each head on these tokens, the entropy of each head, the errors by position in the\n"
-         "answer, and the accuracy by sample length.\n"
+         "--reference measures the share of attention rollout on these tokens. Welch's test\n"
+         "compares this share between correct and wrong predictions. The command also measures\n"
+         "the attention of each head on these tokens, the entropy of each head, the errors by\n"
+         "position in the answer, and the accuracy by sample length.\n"
          "--position multiplies the residual stream of a token by all rows of the embedding\n"
          "(encoder basis) and of the output layer (decoder basis). The page shows the products\n"
          "for every layer, before and after the feed forward.",

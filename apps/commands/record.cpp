@@ -88,18 +88,21 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "record",
-     .summary = "updates the tables of results pages and the verdicts on the papers' claims",
+     .summary = "updates the result tables in a folder, and judges the claims of papers by them",
      .usage = {"FOLDER [--claims FILE,FILE]"},
      .options = {{"claims", "LIST", "Markdown files in which to replace the table of claims"},
                  json_option()},
      .examples = {"record docs/results --claims README.md,docs/papers.md"},
      .notes = "A results page consists of PAGE.md and PAGE.json. `longhand repro RECIPE --page\n"
-              "PAGE.md` writes both files.\n"
-              "`longhand record` makes the table in each PAGE.md again from PAGE.json. It also\n"
-              "updates the index in README.md, the verdict on each claim in claims.json and, if\n"
-              "figures.md exists, the table in figures.md.\n"
-              "--claims replaces the text between <!-- claims --> and <!-- end of claims --> in\n"
-              "each of these files.",
+              "PAGE.md` writes both files. A claim is a statement of a paper about its results.\n"
+              "Its verdict is one of: shown, in part, not yet.\n"
+              "`longhand record` makes the table in each PAGE.md again from PAGE.json. It\n"
+              "computes the verdict on each claim from the numbers of all pages, and writes the\n"
+              "verdicts to FOLDER/claims.json. It also updates the index in FOLDER/README.md\n"
+              "and, if it exists, the table in FOLDER/figures.md.\n"
+              "--claims names files such as README.md. In each of them, the command replaces\n"
+              "the text between <!-- claims --> and <!-- end of claims --> by a table of the\n"
+              "claims.",
      .takes_words = true,
      .run = run}};
 

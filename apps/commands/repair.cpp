@@ -309,6 +309,16 @@ void run(const Arguments& arguments) {
   }
 }
 
+/// The flags of `train` with the defaults of a repair.
+std::vector<CliFlag> repair_flags() {
+  std::vector<CliFlag> flags =
+      config_options({"steps", "batch", "rate", "train_on", "columns", "seed"});
+  flags = show_default(std::move(flags), "task", "the task of the run");
+  flags = show_default(std::move(flags), "columns", "last with --method columns, otherwise none");
+  return show_default(std::move(flags), "train_on",
+                      "ood, or the last file if no file is named ood");
+}
+
 const Register command{
     {.name = "repair",
      .summary = "changes only the attention of a run, and compares the scores before and after",
@@ -318,9 +328,13 @@ const Register command{
          join({{"method", "NAME", text("method of repair: ", repair_names())},
                {"out", "DIR", "folder of the repaired run"},
                {"from-step", "N", "step of the checkpoint to repair; default: the best"},
-               {"top", "LIST", "reinforce: numbers of heads to try; default: 1, 2, 3, 4, 8, ..."},
+               {"top", "LIST",
+                "reinforce: numbers of heads to try; default: 1, 2, 3, 4, then powers of 2 up "
+                "to the number of softmax heads"},
                {"delta", "LIST", "reinforce: increases of attention weights to try", "0.5,1,2,4"},
-               {"threshold", "LIST", "reinforce: thresholds to try; smaller weights stay the same",
+               {"threshold", "LIST",
+                "reinforce: thresholds to try; only attention weights above the threshold are "
+                "increased",
                 "0,0.1"},
                {"rank-on", "NAME", "reinforce: distribution for the ranking of heads", "train"},
                {"search-on", "NAME", "reinforce: distribution for the search of the best setting",
@@ -328,8 +342,7 @@ const Register command{
                {"search-samples", "N",
                 "reinforce: number of samples for the ranking, and for the search", "200"}},
               join(join(scoring_options(), run_control_options()),
-                   join(config_options({"steps", "batch", "rate", "train_on", "columns", "seed"}),
-                        {json_option()}))),
+                   join(repair_flags(), {json_option()}))),
      .examples =
          {"repair runs/reversal-1 --method columns --steps 500 --rate 1e-2 --out runs/fixed",
           "repair runs/reversal-1 --method columns --columns 0,60..63 --out runs/fixed",
@@ -337,8 +350,7 @@ const Register command{
           "repair runs/addition-1 --method bias-heads --steps 1000 --out runs/biased",
           "repair runs/reversal-1 --method reinforce --sweep length=5..50:5 --out runs/reinforced"},
      .notes =
-         "columns: train only the columns of every head's W_Q and W_K that --columns lists, by\n"
-         "default the last one.\n"
+         "columns: train only the columns of every head's W_Q and W_K that --columns lists.\n"
          "rope-off: turn rotary positions off. Nothing is trained.\n"
          "bias-matrix: train only one matrix per head, which is added to the head's scores.\n"
          "bias-heads: train only additional heads, whose attention weights are added to the\n"
@@ -348,9 +360,9 @@ const Register command{
          "with the most attention on reference tokens. The command tries all combinations of\n"
          "the values of --top (number of heads), --delta and --threshold, and writes a run\n"
          "with the best combination. The search and the final scores use different samples.\n"
-         "The methods that train use the distribution ood, unless --train-on selects another\n"
-         "one. As a control, repair a run that has not learned the task: if its scores rise,\n"
-         "the training has taught the task instead of repairing the attention.",
+         "The methods that train use the distribution of --train-on. A repair is only\n"
+         "convincing with a control: repair a run that has not learned the task. If the scores\n"
+         "of this run rise too, the method itself teaches the task.",
      .takes_words = true,
      .run = run}};
 

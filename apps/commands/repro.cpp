@@ -415,19 +415,24 @@ const Register command{
           {"part_mib", "N", "maximum size of a checkpoint file, in MiB; 0: no limit", "0"},
           {"seeds", "N", "number of seeds per model; 0: the default of the scale", "0"},
           {"list-runs", "", "list the runs and their floating-point operations; train nothing"},
-          {"model", "RUN", "chacal/table3, attentionspan recipes: trained or imported run to use"},
-          {"text", "FILE", "chacal/table3: text to train on"},
-          {"heads", "KIND", "chacal/table3: heads to insert into the model; default: chacal"},
+          {"model", "RUN",
+           "recipes chacal/table3 and attentionspan/*: trained or imported run to use"},
+          {"text", "FILE", "recipe chacal/table3: text to train on"},
+          {"heads", "KIND",
+           "recipe chacal/table3: heads to insert into the model; default: chacal"},
           {"optimizer", "NAME",
-           "optimizer settings of attentionspan recipes: published or text; published: of the "
-           "authors' program (default); text: of the paper's text"},
+           "optimizer settings of the recipes attentionspan/*: published or text; published: "
+           "settings of the authors' program; text: settings in the text of the paper; "
+           "default: published"},
           {"mechanisms", "LIST",
-           "matrix, attentionspan/mechanisms: mechanisms to train, such as rope,fal"},
+           "recipes matrix and attentionspan/mechanisms: mechanisms to train, such as rope,fal"},
           {"tasks", "LIST",
-           "matrix, fal/table1, attentionspan recipes: tasks to train, such as flip-flop,recall; "
-           "matrix also accepts folders with your own files, such as my-task/"},
+           "recipes matrix, fal/table1 and attentionspan/*: tasks to train, such as "
+           "flip-flop,recall; the recipe matrix also accepts folders with your own files, "
+           "such as my-task/"},
           {"only", "K/N|NAME",
-           "train only part K of N of the runs, or the run NAME; no results table"},
+           "train every Nth run, starting with run K, or only the run NAME; write no results "
+           "table"},
           json_option()}),
      .examples = {"repro list", "repro fal/table1 --scale smoke",
                   "repro chacal/table1 --scale laptop --only 2/6",

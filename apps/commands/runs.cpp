@@ -100,12 +100,12 @@ const Register command{
     {.name = "runs",
      .summary = "lists the runs in a folder and its subfolders, with their scores",
      .usage = {"[FOLDER]... [--by SCORE]"},
-     .options = {ranking_option(), json_option()},
+     .options = {ranking_option("no ranking"), json_option()},
      .examples = {"runs", "runs runs/reversal-heads --by ood"},
      .notes =
          "FOLDER defaults to runs/. The score is from the last evaluation. With --by, the best\n"
-         "run is first; by default, runs are sorted by path. The column min is the time of the\n"
-         "training steps in minutes.",
+         "run is first. Without --by, the runs are sorted by path, and the score is the main\n"
+         "metric of the task. The column min is the time of the training steps in minutes.",
      .takes_words = true,
      .run = run}};
 

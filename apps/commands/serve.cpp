@@ -31,7 +31,7 @@ void listen(const Arguments& arguments, const HttpServer::Handler& handler, Http
 std::vector<CliFlag> model_options() {
   return join(
       {template_option(),
-       {"tokens", "N", "maximum number of new tokens; default of a request's max_tokens", "512"}},
+       {"tokens", "N", "maximum number of new tokens if a request has no max_tokens", "512"}},
       join(run_options(), sampling_options()));
 }
 
@@ -90,12 +90,13 @@ const Register command{
     {.name = "serve",
      .summary = "shows the progress of runs in a browser, or serves a model over HTTP",
      .usage = {"[FOLDER]... [--port N] [--address ADDRESS]",
-               "--model RUN|FILE.gguf [--port N] [--template NAME] [--tokens N]"},
+               "--model RUN|DIR|FILE.gguf [--port N] [--template NAME] [--tokens N]"},
      .options =
          join({{"port", "N", "port to listen on; 0: any free port", "8765"},
                {"address", "ADDRESS",
                 "IP address to listen on; 0.0.0.0: all addresses of this machine", "127.0.0.1"},
-               {"token", "WORD", "secret that requests must contain; default: random"},
+               {"token", "WORD",
+                "password of --model, or for stopping and resuming runs; default: random"},
                {"model", "PATH", "serve this run or published model, instead of a page of runs"}},
               model_options()),
      .examples = {"serve", "serve runs/fal-table1-smoke --port 0", "serve --model runs/smol"},

@@ -324,10 +324,11 @@ const Register command{
                {"seeds", "N", "runs per combination, with the seeds --seed, --seed + 1, ...", "1"},
                {"halving", "N",
                 "successive halving: keep the best 1/N of the combinations after each stage"},
-               ranking_option(),
+               ranking_option("main metric on the first of these distributions that the runs have: "
+                              "validation, ood, test distributions"),
                {"out", "DIR", "folder for the runs and report.html"},
                {"config", "FILE", "read settings from this config.ini; flags override them"},
-               {"only", "K/N", "train only part K of N of the runs"},
+               {"only", "K/N", "train only every Nth run, starting with run K"},
                {"list-runs", "", "print the folders of the runs; train nothing"}},
               join(run_control_options(), join(config_options(), {json_option()}))),
      .examples =
@@ -339,9 +340,11 @@ const Register command{
      .notes =
          "Each run is the same as a run of `longhand train` with the same settings. If a sweep\n"
          "was stopped by Ctrl-C or --max-minutes, the same command resumes it.\n"
-         "--only: several processes or machines share the runs. The process that finishes last\n"
-         "writes the report.\n"
-         "`mpirun -np N longhand sweep ...` distributes the runs over N processes; srun too.\n"
+         "--only divides the runs over N processes, on one or several machines with a shared\n"
+         "folder --out. Start the same command N times, with --only 1/N to --only N/N. The\n"
+         "process that finishes last writes the report.\n"
+         "`mpirun -np N longhand sweep ...` or `srun -n N longhand sweep ...` also distributes\n"
+         "the runs over N processes.\n"
          "--halving 3 with nine combinations, for example, trains all nine for 1/9 of the\n"
          "steps, the best three up to 1/3, and the best one up to the end. The learning rate\n"
          "schedule always covers all steps. If scores are equal, the lower loss decides.\n"

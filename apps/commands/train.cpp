@@ -186,10 +186,9 @@ const Register command{
                   "file of --dump-step, .npz or .safetensors; default: RUN/step-N.npz"})},
          join(run_control_options(), join(config_options(), {json_option()}))),
      .examples = {"train --task flip-flop --heads softmax:3,fal:1 --layers 2 --steps 300",
-                  "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book",
-                  "train --resume runs/flip-flop-1"},
+                  "train --from runs/smol --text book.txt --steps 200 --rate 1e-4 --out runs/book"},
      .notes = "Ctrl-C and --max-minutes stop with a checkpoint. `mpirun -np N longhand train ...`\n"
-              "uses N processes. Resuming and N do not change any bit of a run (docs/scaling.md).",
+              "uses N processes. All N give the same bits, and so does resuming (docs/scaling.md).",
      .run = run}};
 
 }  // namespace

@@ -69,9 +69,10 @@ const Register command{
                  {"against", "HASH", "expected hash of the transcript's last line"},
                  {"threads", "N", text(threads_help, "; default: the run's")}},
      .examples = {"verify runs/flip-flop-1 --all", "verify runs/flip-flop-1 --sample 3"},
-     .notes = "`longhand train --transcript` writes the transcript. By default, the command\n"
-              "compares settings, data, metrics and checkpoints with the transcript, and\n"
-              "recomputes no step.\n"
+     .notes = "`longhand train --transcript` writes the transcript. It contains the settings,\n"
+              "the loss and a hash of the data of each step, and hashes of the parameters after\n"
+              "some steps. By default, `verify` compares settings, data, metrics and checkpoints\n"
+              "with the transcript, and recomputes no step.\n"
               "The exit status is 0 only if all checks succeed (docs/guide/verify.md).",
      .takes_words = true,
      .run = run}};

@@ -493,7 +493,7 @@ std::vector<CliFlag> config_options(std::initializer_list<std::string_view> show
   for (const tasks::TaskKind& kind : tasks::all_tasks()) {
     names += (names.empty() ? "" : ", ") + kind.name;
   }
-  options.push_back({"task", "NAME", names + "; or a folder of JSONL files",
+  options.push_back({"task", "NAME", "folder of JSONL files, or task: " + names,
                      tasks::all_tasks().front().name, false, "task"});
   // A flag may have different meanings in different tasks. The help lists each meaning once, after
   // the names of the tasks that share it.

@@ -63,7 +63,7 @@ bool Continuation::is_whole(std::size_t until) const {
 std::vector<CliFlag> sampling_options() {
   return {{"temperature", "X",
            "sampling temperature; 0: always the most probable token; 1: the model's probabilities; "
-           "default: 0.8 for the task text, 0 for other tasks"},
+           "default: 0.8 if the task of the run is \"text\", otherwise 0"},
           {"top-k", "N", "sample from the N most probable tokens; 0: from all tokens", "0"},
           {"top-p", "X",
            "sample from the smallest set of most probable tokens with a total probability of at "
@@ -96,9 +96,9 @@ tasks::ConversationFormat conversation_format(const LoadedRun& loaded, const Arg
 }
 
 CliFlag template_option() {
-  return {
-      "template", "NAME",
-      "chat template: none, auto, or one of " + nn::ChatTemplate::names() + "; default: the run's"};
+  return {"template", "NAME",
+          "chat template: none, auto, " + nn::ChatTemplate::names() +
+              "; auto: the template of the tokenizer; default: the run's"};
 }
 
 nn::Sampling sampling_from(const Arguments& arguments) {

@@ -75,11 +75,11 @@ std::string common_ranking_score(const std::vector<const Config*>& runs,
   wrong_usage("--by: ", reason);
 }
 
-CliFlag ranking_option() {
+CliFlag ranking_option(std::string_view default_score) {
   return {"by", "SCORE",
-          "score to rank by: DISTRIBUTION for its main metric, or DISTRIBUTION/METRIC, such as "
-          "ood/tokens; default: the main metric on validation, else on ood, else on the first test "
-          "distribution"};
+          text("score to rank by: DISTRIBUTION/METRIC, such as ood/tokens; DISTRIBUTION alone "
+               "selects the main metric of the task; default: ",
+               default_score)};
 }
 
 std::string ranking_from(const Arguments& arguments) {

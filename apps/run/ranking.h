@@ -25,8 +25,9 @@ std::string_view metric_of(std::string_view score);
 std::string common_ranking_score(const std::vector<const Config*>& runs,
                                  const std::string& wanted = {});
 
-/// --by, for commands that rank runs.
-CliFlag ranking_option();
+/// --by, for commands that rank runs. `default_score` is the part of its help that describes the
+/// default.
+CliFlag ranking_option(std::string_view default_score);
 /// The value of --by; empty if it is not given.
 std::string ranking_from(const Arguments& arguments);
 

@@ -166,7 +166,7 @@ std::vector<CliFlag> run_options() {
        "load the checkpoint of step N; default: the best, or the latest if none is marked as best"},
       {"backend", "NAME", "backend: reference, cpu or cuda; default: the run's"},
       {"threads", "N", text(threads_help, "; default: the run's")},
-      {"math", "MODE", "matrix products: exact, fast, bf16 or portable; default: the run's"},
+      {"math", "MODE", text(math_help, "; default: the run's")},
       {"weights", "TYPE", "type of the weight matrices: f32 or bf16; bf16 halves their memory"}};
 }
 

@@ -13,7 +13,8 @@ void ModelSettings::declare_decoder(nn::Options& options) {
   options.integer("width", d.width, 1, 1 << 16, "width of the residual stream").common = true;
   options.integer("layers", d.layers, 0, 1000, "number of blocks").common = true;
   const std::string kinds =
-      "heads of all layers (softmax:3,fal:1) or of each layer (softmax:8;chacal:8); kinds: " +
+      "heads by kind (docs/guide/train.md), such as softmax:3,fal:1; semicolons separate layers; "
+      "kinds: " +
       nn::kind_names();
   options.text("heads", heads, kinds, "LIST").common = true;
   options.integer("inner", d.inner, 0, 1 << 18,

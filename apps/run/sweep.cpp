@@ -59,22 +59,23 @@ SweepAxis parse_axis(std::string_view text) {
 }
 
 std::vector<CliFlag> scoring_options() {
-  return {
-      {"on",
-       "NAME",
-       "distribution to score; may be repeated; default: all distributions",
-       {},
-       true},
-      {"sweep",
-       "OPTION=VALUES",
-       "task option to vary, and its values, such as length=10..50:10; may be repeated",
-       {},
-       true},
-      {"figure", "FILE",
-       "with --sweep: write an HTML page that plots the metrics against the values"},
-      {"samples", "N", "number of sequences per distribution", "1000"},
-      {"reading", "HOW",
-       "input of the model: forced (teacher forcing) or decoded (its own predictions)", "forced"}};
+  return {{"on",
+           "NAME",
+           "distribution to score; may be repeated; default: all distributions",
+           {},
+           true},
+          {"sweep",
+           "OPTION=VALUES",
+           "task option to vary, and its values, such as length=10..50:10; may be repeated",
+           {},
+           true},
+          {"figure", "FILE",
+           "with --sweep: write an HTML page that plots the metrics against the values"},
+          {"samples", "N", "number of sequences per distribution", "1000"},
+          {"reading", "HOW",
+           "answer tokens that the model reads: forced or decoded; forced: the correct tokens; "
+           "decoded: its own predictions",
+           "forced"}};
 }
 
 std::vector<SweepAxis> axes_from(const Arguments& arguments) {
