@@ -38,10 +38,10 @@ struct Space {
   // The shifts c (Scores::decay), which change the score of query i and key j by c_i - c_j: one per
   // query of the chunk, and one per packed key.
   float *query_shifts, *key_shifts;
-  // One number per query, for some rules only. pulls: for TRA, the query's bias TraRule::count_bias
+  // One number per query, for some rules only. pulls: for TRA, the query's bias count_bias
   // times log2(e). counts: for TRA, the number of positive scores so far; for sigmoid attention,
   // log2 of the number of keys that the query sees. bounds: for TRA, a number that shows when
-  // earlier keys can be skipped (Tra::bound).
+  // earlier keys can be skipped (core/rules/tra.h).
   float *pulls, *counts, *bounds;
   std::int64_t depth, key_stride, value_stride, value_block, floats;
 

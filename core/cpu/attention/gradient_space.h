@@ -44,11 +44,11 @@ struct GradientSpace {
   float *tau, *shifts;  // for each query: the factor tau and the shift c of its scores (scores.h)
   float* turned_means;  // entmax only: the saved root means, transposed and packed
   // TRA only. bounds: one number per query. If it is low enough, the weights of all earlier keys
-  // are 0 and these keys are skipped (Tra::bound). `bounds` is computed from longest_key and
+  // are 0 and these keys are skipped (core/rules/tra.h). `bounds` is computed from longest_key and
   // least_shift. longest_key: the largest norm of a key vector. least_shift: the smallest number
   // that Scores::decay contains for a key.
   float *bounds, *longest_key, *least_shift;
-  // One number per query. pulls: for TRA, the query's bias TraRule::count_bias times log2(e).
+  // One number per query. pulls: for TRA, the query's bias count_bias times log2(e).
   // log_sums: for TRA, the logarithm of the softmax denominator. walked: for stick-breaking and
   // TRA, the numbers that are updated at every key (see walked_numbers).
   float *pulls, *log_sums, *walked[walked_numbers];

@@ -60,7 +60,7 @@ struct AttentionRows {
   HeadRows<const T> earlier;
   HeadRows<const float> tau, shift;
   const float* sink = nullptr;
-  // TRA only: the bias TraRule::count_bias of each query, one row per query
+  // TRA only: the bias count_bias of each query, one row per query
   HeadRows<const float> pull = {};
   float scale;
   float gamma = 0;                  // ChaCAL only
