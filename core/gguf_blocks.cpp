@@ -173,6 +173,127 @@ void q4_k(const std::byte* block, float* y) {
   }
 }
 
+/// x, rounded to the nearest integer from 0 to `largest`. An x halfway between two integers is
+/// rounded to the even one. NaN becomes 0.
+int nearest_integer(float x, int largest) {
+  // Adding 1.5 * 2^23 rounds the sum to an integer, because f32 has 24 significant bits.
+  constexpr float shift = 0x1.8p23f;
+  return x > 0 ? static_cast<int>(std::min(x, static_cast<float>(largest)) + shift - shift) : 0;
+}
+
+/// The factor and the shift of a part of 32 numbers x. A number is about factor * q - shift, where
+/// q is an integer from 0 to 15.
+struct PartFit {
+  float factor, shift;
+};
+
+/// Searches for the factor and shift of a part, as llama.cpp does. The search minimises the sum of
+/// w (factor * q - shift - x)^2, where q is the integer of x and w = |x| + the root mean square of
+/// the part. So large numbers are stored more precisely than small ones.
+///
+/// The first candidate maps the interval from the smallest x (or 0 if all x are positive) to the
+/// largest x onto 0 to 15. Each of the 21 other candidates maps the interval onto 0 to t instead,
+/// where t is from 14 to 16. It rounds all x to integers, of which those above 15 become 15. Then
+/// the factor and the shift come from a weighted linear regression of x on these integers. The
+/// interval of a candidate begins at the best shift so far. A shift is never negative, because a
+/// block stores shifts without a sign.
+PartFit fit_part(std::span<const float, 32> x) {
+  float squares = 0, lowest = 0, highest = x[0];
+  for (const float number : x) {
+    squares += number * number;
+    lowest = std::min(lowest, number);
+    highest = std::max(highest, number);
+  }
+  PartFit best{.factor = 0, .shift = -lowest};
+  // The numbers are equal and at most 0, or their differences are too small for f32 arithmetic.
+  if (!std::isfinite(16 / (highest - lowest))) return best;
+  const float root_mean_square = std::sqrt(squares / 32);
+  float sum_w = 0, sum_wx = 0;
+  std::array<float, 32> w;
+  for (std::size_t i = 0; i < 32; ++i) {
+    w[i] = root_mean_square + std::abs(x[i]);
+    sum_w += w[i];
+    sum_wx += w[i] * x[i];
+  }
+  std::array<float, 32> q;
+  const auto round_all = [&](float scale) {
+    for (std::size_t i = 0; i < 32; ++i) {
+      q[i] = static_cast<float>(nearest_integer(scale * (x[i] + best.shift), 15));
+    }
+  };
+  const auto error_of = [&](const PartFit& fit) {
+    float error = 0;
+    for (std::size_t i = 0; i < 32; ++i) {
+      const float difference = fit.factor * q[i] - fit.shift - x[i];
+      error += w[i] * (difference * difference);
+    }
+    return error;
+  };
+  const float first = 15 / (highest - lowest);
+  round_all(first);
+  best.factor = 1 / first;
+  float smallest_error = error_of(best);
+  for (int candidate = 0; candidate <= 20; ++candidate) {
+    const float t = 15 + (-1 + 0.1f * static_cast<float>(candidate));
+    round_all(t / (highest + best.shift));
+    float sum_wq = 0, sum_wqq = 0, sum_wqx = 0;
+    for (std::size_t i = 0; i < 32; ++i) {
+      sum_wq += w[i] * q[i];
+      sum_wqq += w[i] * q[i] * q[i];
+      sum_wqx += w[i] * q[i] * x[i];
+    }
+    const float determinant = sum_w * sum_wqq - sum_wq * sum_wq;
+    if (!(determinant > 0)) continue;
+    PartFit fit{.factor = (sum_w * sum_wqx - sum_wx * sum_wq) / determinant,
+                .shift = -((sum_wqq * sum_wx - sum_wq * sum_wqx) / determinant)};
+    if (fit.shift < 0) fit = {.factor = sum_wqx / sum_wqq, .shift = 0};
+    if (const float error = error_of(fit); error < smallest_error) {
+      smallest_error = error;
+      best = fit;
+    }
+  }
+  return best;
+}
+
+/// Stores the largest of eight factors or shifts, divided by 63, as the f16 number d of a block,
+/// and returns each of the eight as a multiple of d, rounded to an integer from 0 to 63.
+std::array<int, 8> put_multiples(const std::array<float, 8>& values, std::byte* d) {
+  const float largest = std::max(0.0f, *std::ranges::max_element(values));
+  put_half(d, largest / 63);
+  const float scale = half(d) == 0 ? 0 : 63 / largest;
+  std::array<int, 8> multiples;
+  for (std::size_t i = 0; i < 8; ++i) multiples[i] = nearest_integer(scale * values[i], 63);
+  return multiples;
+}
+
+/// Writes a block of Q4_K as llama.cpp does. fit_part() finds factor and shift of each part. They
+/// are then rounded to multiples of the block's two f16 factors. The integers q are computed last,
+/// from the rounded factor and shift.
+void to_q4_k(const float* x, std::byte* block) {
+  std::array<float, 8> factors, shifts;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const PartFit fit = fit_part(std::span<const float, 32>(x + 32 * i, 32));
+    factors[i] = fit.factor;
+    shifts[i] = fit.shift;
+  }
+  const std::array<int, 8> f = put_multiples(factors, block), s = put_multiples(shifts, block + 2);
+  std::byte* const packed = block + 4;
+  for (std::size_t i = 0; i < 4; ++i) {
+    packed[i] = std::byte(f[i] | f[i + 4] >> 4 << 6);
+    packed[i + 4] = std::byte(s[i] | s[i + 4] >> 4 << 6);
+    packed[i + 8] = std::byte((f[i + 4] & 15) | (s[i + 4] & 15) << 4);
+  }
+  std::fill_n(block + 16, 128, std::byte(0));
+  for (int i = 0; i < 8; ++i) {
+    const Part part = part_of(block, packed, i);
+    if (part.factor == 0) continue;
+    for (int l = 0; l < 32; ++l) {
+      const int q = nearest_integer((x[32 * i + l] + part.shift) / part.factor, 15);
+      block[16 + i / 2 * 32 + l] |= std::byte(i % 2 == 0 ? q : q << 4);
+    }
+  }
+}
+
 /// GGUF type Q5_K: like q4_k(), but with integers of five bits. The fifth bits are in 32 more
 /// bytes: bit i of byte l belongs to number l of part i. A part has 32 numbers.
 void q5_k(const std::byte* block, float* y) {
@@ -210,7 +331,7 @@ constexpr std::array types{GgufType{0, "F32", 1, 4, plain<float>, to_plain<float
                            GgufType{6, "Q5_0", 32, 22, q5_0},
                            GgufType{7, "Q5_1", 32, 24, q5_1},
                            GgufType{8, "Q8_0", 32, 34, q8_0, to_q8_0},
-                           GgufType{12, "Q4_K", 256, 144, q4_k},
+                           GgufType{12, "Q4_K", 256, 144, q4_k, to_q4_k},
                            GgufType{13, "Q5_K", 256, 176, q5_k},
                            GgufType{14, "Q6_K", 256, 210, q6_k},
                            GgufType{28, "F64", 1, 8, plain<double>},

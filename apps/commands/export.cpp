@@ -55,15 +55,13 @@ std::string jinja_of(const LoadedRun& loaded, const std::filesystem::path& run) 
   return jinja;
 }
 
-/// Prints what was exported. `kind` is "folder" or "file".
+/// Prints what was exported. `kind` is "folder" or "file". `more` is added to the JSON object.
 void report(const Arguments& arguments, const LoadedRun& loaded, std::string_view family,
-            const char* kind, const std::string& to) {
+            const char* kind, const std::string& to, const Json& more = Json::object()) {
   if (arguments.json()) {
-    std::cout << Json{{"run", arguments.plain()[0]},
-                      {"step", loaded.step},
-                      {"family", family},
-                      {kind, to}}
-              << '\n';
+    Json line{{"run", arguments.plain()[0]}, {"step", loaded.step}, {"family", family}, {kind, to}};
+    for (const auto& [name, value] : more.members()) line[name] = value;
+    std::cout << line << '\n';
   } else {
     std::cout << "step " << loaded.step << " as " << family << ": " << printable(to) << '\n';
   }
@@ -98,7 +96,15 @@ void write_gguf(const Arguments& arguments) {
   }
   contents.chat_template = jinja_of(loaded, run);
   contents.tokens = tokens_of(loaded);
-  report(arguments, loaded, nn::export_gguf(*loaded.model, to, contents), "file", to);
+  const nn::ExportedGguf exported = nn::export_gguf(*loaded.model, to, contents);
+  report(arguments, loaded, exported.architecture, "file", to,
+         {{"type", name}, {"matrices", exported.matrices}, {"as_q8_0", exported.replaced}});
+  if (exported.replaced > 0 && !arguments.json()) {
+    std::cout << exported.replaced << " of " << exported.matrices
+              << " matrices are stored as q8_0, because the length of their rows is not a multiple "
+                 "of 256, the block size of "
+              << name << '\n';
+  }
 }
 
 void write_folder(const Arguments& arguments) {
@@ -152,6 +158,8 @@ const Register command{
               "keys and values have biases, and as Gemma 3 if each sublayer also has a norm\n"
               "after it. Other models are refused, for example models with heads other than\n"
               "softmax. GGUF files cannot contain GPT-NeoX models.\n"
+              "With --type q4_k, a matrix is stored as q8_0 if the length of its rows is a\n"
+              "multiple of 32, but not of 256. The output counts these matrices.\n"
               "LoRA matrices are merged into the weights unless --adapter is given. If the run\n"
               "defines tokens that begin and end a text, the written files name these tokens.",
      .takes_words = true,

@@ -23,6 +23,7 @@ std::uint32_t file_type_of(const GgufType& type) {
   if (type.name == "F16") return 1;
   if (type.name == "Q4_0") return 2;
   if (type.name == "Q8_0") return 7;
+  if (type.name == "Q4_K") return 14;
   if (type.name == "BF16") return 32;
   return 0;
 }
@@ -278,6 +279,7 @@ struct Laid {
   Exchange exchange;
   GgufTensorName name;
   const GgufType* type;
+  bool is_matrix = false;  // false for vectors and position embeddings
   // Row r of the file is row rows[r] of our tensor; empty: rows have the same order.
   std::vector<std::int64_t> rows = {};
 
@@ -290,12 +292,18 @@ Laid laid(const Exchange& exchange, GgufKind kind, const DecoderConfig& config,
   const auto name = gguf_tensor_name(theirs, kind);
   LONGHAND_CHECK(name, "GGUF: ", architecture_of(kind), " has no tensor ", quote(theirs));
   const Shape shape = exchange.piece(exchange.ours.value()).shape();
-  const bool is_vector = shape.rank() < 2 || name->name == "position_embd.weight";
-  Laid all{exchange, *name, is_vector ? written_gguf_type("f32") : &matrices};
+  Laid all{exchange, *name, written_gguf_type("f32")};
+  all.is_matrix = shape.rank() == 2 && name->name != "position_embd.weight";
+  if (all.is_matrix) all.type = &stored_type(matrices, shape.back());
+  const bool replaceable = all.type->block == 256;
+  const GgufType& smallest = replaceable ? *written_gguf_type("q8_0") : *all.type;
   LONGHAND_CHECK(shape.rank() > 0 && shape.back() % all.type->block == 0, "GGUF: tensor ",
                  quote(name->name), ": expected a row length that is a multiple of ",
-                 all.type->block, ", the block size of ", small_name(*all.type), ", got ",
-                 shape.back());
+                 smallest.block, ", the block size of ", small_name(smallest),
+                 replaceable ? text(", which replaces ", small_name(*all.type),
+                                    " for rows that are no multiple of 256")
+                             : "",
+                 ", got ", shape.back());
   if (!name->paired && exchange.rows.empty()) return all;
   std::int64_t half = 0;
   if (name->paired) {
@@ -385,8 +393,14 @@ void put_divisors(GgufWriter& writer, const SoftmaxHeads& heads) {
 
 }  // namespace
 
-std::string_view export_gguf(const Decoder& decoder, const std::filesystem::path& file,
-                             const GgufContents& contents) {
+const GgufType& stored_type(const GgufType& wanted, std::int64_t row_length) {
+  const GgufType& wider = *written_gguf_type("q8_0");
+  const bool replaced = wanted.block == 256 && row_length % 256 != 0 && row_length % 32 == 0;
+  return replaced ? wider : wanted;
+}
+
+ExportedGguf export_gguf(const Decoder& decoder, const std::filesystem::path& file,
+                         const GgufContents& contents) {
   const DecoderConfig& config = decoder.config();
   const Family& family = family_of(config);
   const GgufKind kind = exported_kind(family);
@@ -403,13 +417,19 @@ std::string_view export_gguf(const Decoder& decoder, const std::filesystem::path
   if (kind == GgufKind::llama && heads_of(config, 0).rope.factor != 1) {
     put_divisors(writer, heads_of(config, 0));
   }
+  ExportedGguf exported{.architecture = architecture_of(kind)};
   for (const Exchange& exchange : family.tensors(decoder)) {
-    put_tensor(writer, laid(exchange, kind, config, *contents.type), file.string());
+    Laid tensor = laid(exchange, kind, config, *contents.type);
+    if (tensor.is_matrix) {
+      ++exported.matrices;
+      if (tensor.type != contents.type) ++exported.replaced;
+    }
+    put_tensor(writer, std::move(tensor), file.string());
   }
   AtomicFile made(file);
   writer.write([&](std::span<const std::byte> bytes) { made.write(bytes); });
   made.commit();
-  return architecture_of(kind);
+  return exported;
 }
 
 }  // namespace longhand::nn

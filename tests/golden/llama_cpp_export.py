@@ -1,11 +1,12 @@
 """Compares greedy text of exported GGUF files in longhand and llama.cpp. Not part of the tests.
 
     pip install xllamacpp==2026.10.11549
-    python tests/golden/llama_cpp_export.py build/release/apps/longhand FOLDER
+    python tests/golden/llama_cpp_export.py build/release/apps/longhand FOLDER [TYPE ...]
 
 Trains a small model of every family on this repository's guides, exports it with all types, and continues
 prompts with both programs. longhand imports the file, and xllamacpp is llama.cpp with a Python interface.
-Counts the characters before the first difference of each continuation.
+Counts the characters before the first difference of each continuation. For q4_k, the model has rows of 256 numbers,
+because longhand would store shorter rows as q8_0.
 """
 import json
 import pathlib
@@ -16,16 +17,17 @@ import xllamacpp
 
 PROMPTS = ["The run", "A model of", "longhand train --task text", "1234 steps"]
 TOKENS = 48
-TYPES = ["f32", "f16", "bf16", "q8_0", "q4_0"]
-COMMON = ("--layers 2 --inner 128 --steps 300 --batch 8 --rate 3e-3 --task.length 64 --evaluate-samples 8 "
-          "--evaluate-every 1000 --order sequential --quiet --tokenizer {tokenizer} --text {text}")
+TYPES = ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k"]
+COMMON = ("--layers 2 --width {width} --inner {inner} --steps 300 --batch 8 --rate 3e-3 --task.length 64 "
+          "--evaluate-samples 8 --evaluate-every 1000 --order sequential --quiet --tokenizer {tokenizer} "
+          "--text {text}")
 LLAMA = "--norm rms --gated 1 --activation silu --feed-forward-bias 0 --out-bias 0"
 FAMILIES = {
     "llama": f"--heads softmax:4/2 {LLAMA} --attention-bias 0",
     "qwen2": f"--heads softmax:4 {LLAMA} --attention-bias 1 --tied 1",
-    "gemma3": "--heads softmax:4{score_scale=0.25,window=24,head_norm=rms_plus_one} --norm rms_plus_one "
+    "gemma3": "--heads softmax:4{{score_scale={scale},window=24,head_norm=rms_plus_one}} --norm rms_plus_one "
               "--norms-after 1 --gated 1 --activation gelu_tanh --feed-forward-bias 0 --out-bias 0 "
-              "--attention-bias 0 --tied 1 --embedding-scale 8",
+              "--attention-bias 0 --tied 1 --embedding-scale {root}",
     "gpt2": "--heads softmax:4 --positions learned --activation gelu_tanh --tied 1",
 }
 
@@ -44,11 +46,13 @@ if not tokenizer.exists():
 print("| family | type | size | characters | equal |\n|---|---|---|---|---|")
 failed = 0
 for family, flags in FAMILIES.items():
-    run = folder / family
-    if not run.exists():
-        words = f"{COMMON.format(tokenizer=tokenizer, text=corpus)} {flags}".split()
-        longhand("train", "--task", "text", "--width", "64", *words, "--out", run)
-    for kind in TYPES:
+    for kind in sys.argv[3:] or TYPES:
+        width = 256 if kind == "q4_k" else 64
+        run = folder / f"{family}-{width}"
+        if not run.exists():
+            words = f"{COMMON} {flags}".format(tokenizer=tokenizer, text=corpus, width=width, inner=2 * width,
+                                               scale=(width // 4) ** -0.5, root=width ** 0.5).split()
+            longhand("train", "--task", "text", *words, "--out", run)
         file, again = folder / f"{family}-{kind}.gguf", folder / f"{family}-{kind}"
         if not file.exists():
             longhand("export", run, "--gguf", file, "--type", kind)
