@@ -390,6 +390,10 @@ class Training {
 
   /// Writes the run's report and prints how the training ended.
   TrainingResult finish(nn::Outcome outcome) {
+    const bool time_is_over = outcome == nn::Outcome::stopped && control_.is_over();
+    if (control_.scores_at_stop && time_is_over && !trainer_->evaluated()) {
+      evaluate(trainer_->step());
+    }
     if (writes_) {
       folder_.require_in_place();
       // There is no new evaluation, because the last step was evaluated before: read its scores.

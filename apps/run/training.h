@@ -22,7 +22,8 @@ struct RunControl {
   std::optional<std::int64_t> from_step = {};
   /// Stop after this step, as if the time limit had been reached.
   std::optional<std::int64_t> to_step = {};
-  bool scores_there = false;  // evaluate after to_step
+  bool scores_there = false;    // evaluate after to_step
+  bool scores_at_stop = false;  // evaluate also if the time limit stops the training
   /// The step whose batches, gradients and parameters are written as arrays.
   std::optional<std::int64_t> dump_step = {};
   std::filesystem::path dump_out = {};  // output file; default: step-N.npz in the run's folder
