@@ -53,8 +53,9 @@ constexpr double adam_share = 0.3;
 /// An estimate of the speed of training steps, as a share of the speed of a large matrix product.
 constexpr double share_of_peak = 0.5;
 
-/// The held-out part is scored this many times during a training.
-constexpr std::int64_t evaluations = 4;
+/// Maximum number of evaluations during a training, and the share of the time that they may take if
+/// there are several.
+constexpr double most_evaluations = 4, share_for_evaluations = 0.1;
 
 /// Share of the planned time that is left for steps that take longer than the measured ones.
 constexpr double slack = 0.05;
@@ -329,12 +330,14 @@ TextPlan plan_text_training(const Config& config, const fs::path& run, double se
   for (const std::string& line : lines) say(line);
 
   const double evaluation = evaluation_seconds(plan.config, each);
+  const double evaluations =
+      std::clamp(std::floor(share_for_evaluations * seconds / evaluation), 1.0, most_evaluations);
   plan.training_ends = seconds * (1 - share_for_saving) - evaluation;
-  const double left =
-      plan.training_ends - machine.elapsed() - static_cast<double>(evaluations - 1) * evaluation;
+  const double left = plan.training_ends - machine.elapsed() - (evaluations - 1) * evaluation;
   const PlannedSteps planned = steps_for(left, each, step_size(plan.config).epochs);
   choose(plan.config, "training.steps", planned.steps);
-  choose(plan.config, "training.evaluate_every", (planned.steps + evaluations - 1) / evaluations);
+  choose(plan.config, "training.evaluate_every",
+         static_cast<std::int64_t>(std::ceil(static_cast<double>(planned.steps) / evaluations)));
   say(planned.line);
   tokenizer.keep();
   return plan;
