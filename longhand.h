@@ -3,6 +3,7 @@
 /// Includes what most programs need: all differentiable operations, layers, the decoder, data files
 /// and the trainer. Headers can also be included one by one. Tasks are in <longhand/tasks/...>.
 #include "autograd/attention.h"
+#include "autograd/blocks.h"
 #include "autograd/chacal.h"
 #include "autograd/combine.h"
 #include "autograd/composed_attention.h"

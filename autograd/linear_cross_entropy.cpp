@@ -4,6 +4,7 @@
 
 #include "autograd/heads.h"
 #include "autograd/tape.h"
+#include "core/contract/blocks.h"
 #include "core/contract/combine.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/gather.h"
@@ -15,20 +16,45 @@
 namespace longhand {
 namespace {
 
+/// The weight: a value, or a matrix in blocks, which has no gradient.
+struct Factor {
+  Var value = {};
+  BlockMatrix blocks = {};
+
+  std::int64_t rows() const { return blocks ? blocks.rows() : value.value().rows(); }
+  /// c = x weight^T
+  void logits(const Tensor& x, const Tensor& c) const {
+    if (blocks) {
+      x.backend()(BlockMatmul{.a = x, .w = blocks, .c = c});
+    } else {
+      x.backend()(Matmul{.a = x, .b = value.value(), .transpose_b = true, .c = c});
+    }
+  }
+  /// dx = dlogits weight
+  void gradient(const Tensor& dlogits, const Tensor& dx) const {
+    if (blocks) {
+      dx.backend()(BlockMatmul{.a = dlogits, .w = blocks, .transpose_w = false, .c = dx});
+    } else {
+      dx.backend()(Matmul{.a = dlogits, .b = value.value(), .c = dx});
+    }
+  }
+};
+
 /// Computes the loss and the gradients of x and weight, one block of rows after another. The
 /// gradients must still be divided by the total weight of all targets.
 class Pass {
  public:
-  Pass(const Var& x, const Var& weight, const Tensor& targets, const LinearCrossEntropyOptions& o)
+  Pass(const Var& x, const Factor& weight, const Tensor& targets,
+       const LinearCrossEntropyOptions& o)
       : x_(x.value()),
-        weight_(weight.value()),
+        weight_(weight),
         targets_(targets),
         o_(o),
         backend_(x.backend()),
-        master_(master_type(weight.value().dtype())) {
-    const bool gradients = recorded({&x, &weight});
+        master_(master_type(x.value().dtype())) {
+    const bool gradients = recorded({&x, &weight.value});
     if (gradients && x.wants_grad()) dx = make({targets.rows(), x_.columns()});
-    if (gradients && weight.wants_grad()) dweight = make(weight_.shape());
+    if (gradients && weight.value.wants_grad()) dweight = make(weight.value.shape());
     if (dx || dweight) one_ = filled(1);
   }
 
@@ -94,7 +120,7 @@ class Pass {
     const Tensor targets = targets_.slice(first, count), log_sum = log_sum_.slice(0, count);
     const Tensor weights = o_.weights ? o_.weights.slice(first, count) : Tensor();
     const Tensor part_total = totals_.slice(part, 1);
-    backend_(Matmul{.a = x, .b = weight_, .transpose_b = true, .c = logits});
+    weight_.logits(x, logits);
     backend_(CrossEntropy{.logits = logits,
                           .targets = targets,
                           .weights = weights,
@@ -112,14 +138,16 @@ class Pass {
                                   .total = one_,
                                   .dloss = one_,
                                   .dlogits = logits});
-    if (dx) backend_(Matmul{.a = logits, .b = weight_, .c = dx.slice(first, count)});
+    if (dx) weight_.gradient(logits, dx.slice(first, count));
     if (dweight) {
       backend_(Matmul{
           .a = logits, .b = x, .transpose_a = true, .c = dweight, .beta = part == 0 ? 0.0 : 1.0});
     }
   }
 
-  const Tensor &x_, &weight_, &targets_;
+  const Tensor& x_;
+  const Factor& weight_;
+  const Tensor& targets_;
   const LinearCrossEntropyOptions& o_;
   Backend& backend_;
   DType master_;
@@ -128,10 +156,8 @@ class Pass {
   Tensor logits_, log_sum_, gathered_;  // values of the current block of rows
 };
 
-}  // namespace
-
-Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
-                         const LinearCrossEntropyOptions& options) {
+Var loss_of(const Var& x, const Factor& weight, const Tensor& targets,
+            const LinearCrossEntropyOptions& options) {
   LONGHAND_CHECK(options.at_once >= 1, "linear_cross_entropy: at_once: expected at least 1, got ",
                  options.at_once);
   const std::int64_t rows = options.rows ? options.rows.size() : x.value().rows();
@@ -141,8 +167,8 @@ Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
   Pass pass(x, weight, targets, options);
   const Tensor loss = pass.run();
   return record(
-      "linear_cross_entropy", {&x, &weight}, loss,
-      [x_sink = x.sink(), shape = x.shape(), type = x.value().dtype(), w_sink = weight.sink(),
+      "linear_cross_entropy", {&x, &weight.value}, loss,
+      [x_sink = x.sink(), shape = x.shape(), type = x.value().dtype(), w_sink = weight.value.sink(),
        dx = pass.dx, dweight = pass.dweight, total = pass.total,
        ids = options.rows](const Tensor& dloss) {
         Backend& run = dloss.backend();
@@ -166,6 +192,18 @@ Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
         }
         x_sink.add(of_x);
       });
+}
+
+}  // namespace
+
+Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
+                         const LinearCrossEntropyOptions& options) {
+  return loss_of(x, {.value = weight}, targets, options);
+}
+
+Var linear_cross_entropy(const Var& x, const BlockMatrix& weight, const Tensor& targets,
+                         const LinearCrossEntropyOptions& options) {
+  return loss_of(x, {.blocks = weight}, targets, options);
 }
 
 }  // namespace longhand

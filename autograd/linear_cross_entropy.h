@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autograd/variable.h"
+#include "core/block_matrix.h"
 
 namespace longhand {
 
@@ -21,6 +22,9 @@ struct LinearCrossEntropyOptions {
 /// one class per group, and groups are independent choices. options.rows selects n rows of x; if it
 /// is empty, n is the number of rows of x.
 Var linear_cross_entropy(const Var& x, const Var& weight, const Tensor& targets,
+                         const LinearCrossEntropyOptions& options = {});
+/// The same for a weight in blocks, which is not trained.
+Var linear_cross_entropy(const Var& x, const BlockMatrix& weight, const Tensor& targets,
                          const LinearCrossEntropyOptions& options = {});
 
 }  // namespace longhand

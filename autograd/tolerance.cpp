@@ -157,10 +157,14 @@ void column_blocks(std::vector<Block>& all, const catalog::Case& values, const s
 
 double unit(const catalog::Operation& operation, DType activations, Math math, bool tf32) {
   if (activations == DType::f64) return 0x1p-53;
-  const bool all_f32 = std::ranges::none_of(operation.inputs, [](const auto& input) {
-    return input.role == catalog::Role::activation || input.role == catalog::Role::weight;
-  });
+  const auto has = [&](catalog::Role role) {
+    return std::ranges::count(operation.inputs, role, &catalog::Argument::role) > 0;
+  };
+  // If all inputs are integers, the result has the type of the activations.
+  const bool all_f32 =
+      has(catalog::Role::master) && !has(catalog::Role::activation) && !has(catalog::Role::weight);
   if (all_f32 || operation.always_f32) return 0x1p-24;
+  if (operation.rounds_rows && math == Math::fast && !tf32) return 0x1p-7;
   if (activations == DType::bf16) return 0x1p-8;
   if (!operation.products || math == Math::exact || math == Math::portable) return 0x1p-24;
   if (math == Math::bf16) return 0x1p-8;

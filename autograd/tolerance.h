@@ -95,7 +95,9 @@ using Results = std::map<std::string, Result>;  // key: name of the output or gr
 
 /// The maximum relative rounding error of the op's arithmetic. It is 2^-24 in f32 and 2^-8 with
 /// bf16 tensors. For f32 tensors in ops with products, it depends on the math mode: 2^-17 in `fast`
-/// (2^-11 if `fast` means TF32) and 2^-8 in `bf16`.
+/// (2^-11 if `fast` means TF32) and 2^-8 in `bf16`. An op that rounds rows to integers of 8 bits
+/// changes an entry by up to 2^-8 of the largest of 32 neighbours, which is several times as large
+/// as most entries. The unit of such an op is 2^-7 in `fast`.
 double unit(const catalog::Operation& operation, DType activations, Math math, bool tf32 = false);
 
 /// Computes every output of an op and every input gradient ("dx" for input x). The output gradients

@@ -39,7 +39,7 @@ using Contract = std::tuple<
     struct AttentionWeights, struct FindBadScore, struct Reinforce, struct Fal, struct FalBackward,
     struct Chacal, struct ChacalBackward, struct DeltaFormer, struct DeltaFormerBackward,
     struct Delta, struct DeltaBackward, struct ShortConvolution, struct ShortConvolutionBackward,
-    struct Lstm, struct LstmBackward>;
+    struct Lstm, struct LstmBackward, struct BlockMatmul, struct BlockEmbedding>;
 
 /// Base class with one pure virtual function run() for each operation in the type list `List`.
 template <class List>
@@ -111,6 +111,8 @@ class Backend : public Runs<Contract>, public std::enable_shared_from_this<Backe
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
+  /// True if operations work on the host's memory, so that a tensor may refer to a mapped file.
+  virtual bool in_host_memory() const { return false; }
   /// True if the backend can record operations and replay the recording, which is faster. In this
   /// case, repeat() returns a new Repeat. Otherwise it returns null.
   virtual bool repeats() const { return false; }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "core/dtype.h"
 #include "core/error.h"
@@ -343,6 +344,17 @@ constexpr std::int64_t largest_block = 256;
 const GgufType* gguf_type(std::uint32_t code) {
   const auto* const found = std::ranges::find(types, code, &GgufType::code);
   return found == types.end() ? nullptr : &*found;
+}
+
+std::span<const GgufType* const> block_types() {
+  static const std::vector<const GgufType*> all = [] {
+    std::vector<const GgufType*> found;
+    for (const GgufType& type : types) {
+      if (type.block > 1) found.push_back(&type);
+    }
+    return found;
+  }();
+  return all;
 }
 
 std::string small_name(const GgufType& type) {

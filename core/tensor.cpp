@@ -10,10 +10,19 @@ struct Tensor::Storage {
   std::shared_ptr<Backend> backend;  // must outlive the memory that it allocated
   void* block;
   std::size_t bytes;
+  std::shared_ptr<const void> owner = {};  // of memory that the backend did not allocate
 
   Storage(Backend& owner, std::size_t size)
       : backend(owner.shared_from_this()), block(owner.memory().allocate(size)), bytes(size) {}
-  ~Storage() { backend->memory().release(block, bytes); }
+  Storage(Backend& user, const std::byte* memory, std::size_t size,
+          std::shared_ptr<const void> memory_owner)
+      : backend(user.shared_from_this()),
+        block(const_cast<std::byte*>(memory)),  // NOLINT: see Tensor::of_bytes
+        bytes(size),
+        owner(std::move(memory_owner)) {}
+  ~Storage() {
+    if (!owner) backend->memory().release(block, bytes);
+  }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 };
@@ -40,6 +49,20 @@ Tensor Tensor::from(Backend& backend, const Shape& shape, DType dtype,
 Tensor Tensor::from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values) {
   const Tensor y(backend, shape, DType::i32);
   y.assign(values);
+  return y;
+}
+
+Tensor Tensor::of_bytes(Backend& backend, const Shape& shape, const std::byte* bytes,
+                        std::shared_ptr<const void> owner) {
+  if (!backend.in_host_memory()) {
+    const Tensor copy(backend, shape, DType::u8);
+    backend.upload(copy.address(), bytes, copy.bytes());
+    return copy;
+  }
+  Tensor y;
+  y.shape_ = shape;
+  y.dtype_ = DType::u8;
+  y.storage_ = std::make_shared<Storage>(backend, bytes, y.bytes(), std::move(owner));
   return y;
 }
 

@@ -26,6 +26,12 @@ class Tensor {
                      std::span<const double> values);
   static Tensor from(Backend& backend, const Shape& shape, std::span<const std::int32_t> values);
 
+  /// A tensor of bytes in host memory that nobody changes, such as a mapped file. If the backend
+  /// computes in host memory, the tensor refers to these bytes and keeps `owner` alive. Otherwise,
+  /// it contains a copy. No operation may write to the tensor.
+  static Tensor of_bytes(Backend& backend, const Shape& shape, const std::byte* bytes,
+                         std::shared_ptr<const void> owner);
+
   explicit operator bool() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
   std::int64_t size() const { return shape_.size(); }

@@ -95,6 +95,9 @@ struct Operation {
   std::function<std::vector<Case>(Rng&)> cases;
   /// True if the op contains matrix products, whose precision depends on the math mode.
   bool products = false;
+  /// True if the op rounds rows of activations to integers of 8 bits in Math::fast
+  /// (core/contract/blocks.h).
+  bool rounds_rows = false;
   /// True if the op computes and stores in f32 even in faster math modes and with bf16 inputs.
   bool always_f32 = false;
   /// Returns further cases, on which backends are compared with each other. These cases are too

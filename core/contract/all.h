@@ -2,6 +2,7 @@
 
 /// Includes every operation of the list in core/backend.h, for code that handles all operations.
 #include "core/contract/attention.h"
+#include "core/contract/blocks.h"
 #include "core/contract/chacal.h"
 #include "core/contract/combine.h"
 #include "core/contract/convolution.h"

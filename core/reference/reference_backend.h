@@ -18,6 +18,7 @@ class ReferenceBackend : public Backend {
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
   void synchronize() override {}
+  bool in_host_memory() const override { return true; }
 };
 
 }  // namespace longhand::reference
