@@ -16,6 +16,7 @@ Loss cross_entropy(const Var& logits, const PlacedBatch& batch, const ChoiceOpti
 /// other rows are skipped. For at least many_classes classes, this function is faster than
 /// cross_entropy().
 Loss linear_cross_entropy(const Var& x, const Var& weight, const PlacedBatch& batch);
+Loss linear_cross_entropy(const Var& x, const BlockMatrix& weight, const PlacedBatch& batch);
 inline constexpr std::int64_t many_classes = 4096;
 /// Binary cross entropy of the batch's values, which must be in [0, 1]. The logits have the same
 /// shape as the values.

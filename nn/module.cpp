@@ -37,10 +37,38 @@ bool supports(const Backend& backend, DType type) {
 
 const Var& Parameter::var() const { return state_ ? state_->var : none; }
 
-void Parameter::freeze(bool frozen) const { state_->var = Var(state_->var.value(), !frozen); }
+const Tensor& Parameter::value() const {
+  LONGHAND_CHECK(!blocks(), name(),
+                 ": expected a matrix of f32 or bf16 numbers, got one in blocks, which can be "
+                 "multiplied but neither trained nor changed");
+  return state_->var.value();
+}
+
+void Parameter::put(BlockMatrix blocks) const {
+  LONGHAND_CHECK((shape() == Shape{blocks.rows(), blocks.columns}), name(), ": expected ", shape(),
+                 ", got blocks of [", blocks.rows(), ", ", blocks.columns, ']');
+  state_->var = Var();
+  state_->blocks = std::move(blocks);
+}
+
+void Parameter::allocate(DType type) const {
+  state_->blocks = {};
+  state_->var = Var(Tensor(backend(), shape(), type), state_->var.wants_grad());
+}
+
+std::size_t Parameter::bytes() const {
+  if (blocks()) return blocks().bytes();
+  return state_->var ? value().bytes() : static_cast<std::size_t>(shape().size());
+}
+
+void Parameter::freeze(bool frozen) const {
+  LONGHAND_CHECK(frozen || !blocks(), name(),
+                 ": cannot be trained, because its matrix is stored in blocks");
+  state_->var = Var(state_->var.value(), !frozen);
+}
 
 void Parameter::learn_only(std::vector<Rows> rows) const {
-  const std::int64_t all = value().shape()[0];
+  const std::int64_t all = shape()[0];
   std::int64_t end = 0;
   for (const Rows& some : rows) {
     LONGHAND_CHECK(some.count > 0 && some.first >= end && some.count <= all - some.first, name(),
@@ -62,10 +90,10 @@ void Parameter::require_columns(const Var& x, std::int64_t columns) const {
 
 std::int64_t Parameter::learning() const {
   if (frozen()) return 0;
-  if (learning_rows().empty()) return value().size();
+  if (learning_rows().empty()) return shape().size();
   std::int64_t rows = 0;
   for (const Rows& some : learning_rows()) rows += some.count;
-  return rows * (value().size() / value().shape()[0]);
+  return rows * (shape().size() / shape()[0]);
 }
 
 void Buffer::assign_proposed(const Tensor& factor) const {
@@ -100,7 +128,12 @@ Parameter Parameters::add(const std::string& name, const Shape& shape, Initial i
   const DType held = as_matrices ? storage_.matrices.value_or(type()) : type();
   Parameter parameter;
   parameter.state_ = std::make_shared<Parameter::State>(
-      Parameter::State{name, Var(Tensor(*backend_, shape, held), held == type()), decays, initial});
+      Parameter::State{name, backend_.get(), shape, Var(), decays, initial});
+  if (as_matrices && storage_.deferred) {
+    all_.push_back(parameter);
+    return parameter;
+  }
+  parameter.state_->var = Var(Tensor(*backend_, shape, held), held == type());
   if (storage_.initial) initialize(parameter);
   all_.push_back(parameter);
   return parameter;
@@ -118,6 +151,7 @@ Buffer Parameters::add_buffer(const std::string& name, const Shape& shape, doubl
 
 void Parameters::initialize(const Parameter& parameter) const {
   const Initial& initial = parameter.state_->initial;
+  if (!parameter.state_->var) parameter.allocate(type());
   const Tensor& value = parameter.value();
   if (initial.deviation == 0) {
     (*backend_)(Fill{.value = initial.mean, .y = value});
@@ -149,8 +183,44 @@ std::vector<Parameter> Parameters::under(std::string_view scope) const {
 
 std::int64_t Parameters::count() const {
   std::int64_t numbers = 0;
-  for (const Parameter& parameter : all_) numbers += parameter.value().size();
+  for (const Parameter& parameter : all_) numbers += parameter.shape().size();
   return numbers;
+}
+
+bool Parameters::in_blocks() const {
+  return std::ranges::any_of(all_, [](const Parameter& p) { return !p.blocks().parts.empty(); });
+}
+
+std::int64_t Parameters::put_in_blocks(const GgufType& type) const {
+  std::int64_t count = 0;
+  for (const Parameter& p : all_) {
+    const bool fits = p.shape().rank() == 2 && p.shape().columns() % type.block == 0;
+    if (fits && !p.blocks()) p.put(longhand::in_blocks(p.value(), type));
+    count += p.blocks() ? 1 : 0;
+  }
+  return count;
+}
+
+void Parameters::allocate_deferred(const GgufType& type) const {
+  for (const Parameter& p : all_) {
+    if (p.var() || p.blocks()) continue;
+    const Shape& shape = p.shape();
+    if (shape.rank() != 2 || shape.columns() % type.block != 0) {
+      p.allocate(this->type());
+      continue;
+    }
+    const Tensor bytes(*backend_, {shape.rows(), row_bytes(type, shape.columns())}, DType::u8);
+    p.put({.parts = {{&type, bytes}}, .columns = shape.columns()});
+  }
+}
+
+void Parameters::decode_blocks() const {
+  for (const Parameter& p : all_) {
+    if (!p.blocks()) continue;
+    const BlockMatrix blocks = p.blocks();
+    p.allocate(type());
+    longhand::decode_blocks(blocks, p.value());
+  }
 }
 
 void Parameters::clear_gradients() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/variable.h"
+#include "core/block_matrix.h"
 #include "core/rng.h"
 #include "nn/noise.h"
 
@@ -31,6 +32,9 @@ struct Rows {
 /// A named tensor that training changes. Copies of this object refer to the same parameter: a layer
 /// and the model's list of parameters each have a copy, and freezing one copy freezes the
 /// parameter.
+///
+/// A matrix may also be stored in blocks of rounded numbers (core/block_matrix.h). It is then
+/// frozen for good and has no value(): only the layers Linear and Embedding can use it.
 class Parameter {
  public:
   Parameter() = default;
@@ -39,7 +43,19 @@ class Parameter {
   operator const Var&() const { return var(); }  // NOLINT: implicit, so that ops accept Parameters
   const Var& var() const;                        // empty for a default-constructed Parameter
   const std::string& name() const { return state_->name; }
-  const Tensor& value() const { return state_->var.value(); }
+  const Shape& shape() const { return state_->shape; }
+  Backend& backend() const { return *state_->backend; }
+  /// Throws an Error if the matrix is stored in blocks.
+  const Tensor& value() const;
+  /// The blocks of the matrix; empty if it is not stored in blocks.
+  const BlockMatrix& blocks() const { return state_->blocks; }
+  /// Replaces the value by blocks.
+  void put(BlockMatrix blocks) const;
+  /// Replaces the value, or the blocks, by a tensor of this type with undefined contents.
+  void allocate(DType type) const;
+  /// The memory of the value or of the blocks. If the value will be read from a file and has no
+  /// memory yet (Storage::deferred), one byte per number.
+  std::size_t bytes() const;
   /// True if weight decay applies to this parameter, usually a matrix.
   bool decays() const { return state_->decays; }
 
@@ -66,10 +82,13 @@ class Parameter {
   friend class Parameters;
   struct State {
     std::string name;
+    Backend* backend;  // kept alive by Parameters and by the tensors
+    Shape shape;
     Var var;
     bool decays;
     Initial initial;
     std::vector<Rows> rows = {};
+    BlockMatrix blocks = {};
   };
   std::shared_ptr<State> state_;
 };
@@ -115,6 +134,9 @@ struct Storage {
   std::optional<DType> matrices = {};
   /// If false, parameters are not initialized, because they will be read from a file.
   bool initial = true;
+  /// If true, matrices have no memory until they are read from a file, which decides whether they
+  /// are stored in blocks (Parameter::put).
+  bool deferred = false;
 };
 
 /// All parameters and buffers of a model, in the order of creation. Names are unique.
@@ -144,6 +166,16 @@ class Parameters {
   /// blocks.0.mixing.out.weight, but not blocks.01.weight. Throws an Error if there are none.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
+  /// True if a matrix is stored in blocks.
+  bool in_blocks() const;
+  /// Rounds all matrices to blocks of this type. Matrices whose rows are not whole blocks keep
+  /// their values. Returns the number of matrices that are in blocks afterwards.
+  std::int64_t put_in_blocks(const GgufType& type) const;
+  /// Gives memory to matrices that have none yet (Storage::deferred): blocks of this type, with
+  /// undefined contents, or a tensor if a row is not made of whole blocks.
+  void allocate_deferred(const GgufType& type) const;
+  /// Decodes all blocks to tensors of the type type().
+  void decode_blocks() const;
   /// Also drops the proposed values of buffers.
   void clear_gradients() const;
 

@@ -4,15 +4,20 @@
 
 #include <cmath>
 
+#include "autograd/tape.h"
 #include "core/float16.h"
 #include "core/gguf_file.h"
 #include "nn/models/gguf.h"
+#include "nn/models/peft.h"
 #include "nn/text/chat_template.h"
 #include "nn/text/encoder.h"
 #include "nn/text/tokenizer_json.h"
+#include "nn/training/checkpoint.h"
+#include "nn/training/parts.h"
 #include "tests/gguf_writer.h"
 #include "tests/golden.h"
 #include "tests/program.h"
+#include "tests/random_tensor.h"
 #include "tests/refusal.h"
 #include "tests/replaced.h"
 #include "tests/small_tokenizer.h"
@@ -335,6 +340,105 @@ BOOST_AUTO_TEST_CASE(models_are_read_back_with_the_same_logits_and_within_the_bo
         }
         export_gguf(model, longhand.path("second.gguf"), {.type = &wanted});
         BOOST_TEST((contents(longhand.path("second.gguf")) == contents(longhand.path(path))));
+      }
+    }
+  }
+}
+
+namespace {
+
+/// The gradients of all LoRA matrices, from random gradients of the logits.
+std::vector<double> lora_gradients(Decoder& decoder) {
+  std::vector<std::int32_t> tokens;
+  for (int i = 0; i < 20; ++i) tokens.push_back(i * 7 % 40);
+  const Input input = make_input(decoder.backend(), tokens, std::vector<std::int32_t>{20});
+  Tape tape;
+  Var logits;
+  {
+    const Recording recording(tape);
+    logits = decoder.logits(decoder.features(input));
+  }
+  tape.backward(logits, random_tensor(decoder.backend(), logits.shape(), DType::f32, 3));
+  std::vector<double> all;
+  for (const Decoder::Adapter& adapter : decoder.adapters()) {
+    for (const Parameter& p : {adapter.lora.a, adapter.lora.b}) {
+      const std::vector<double> gradient = p.var().grad().to_doubles();
+      all.insert(all.end(), gradient.begin(), gradient.end());
+    }
+    adapter.lora.a.var().clear_grad();
+    adapter.lora.b.var().clear_grad();
+  }
+  return all;
+}
+
+/// ||a - b|| / ||b||
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  BOOST_REQUIRE_EQUAL(a.size(), b.size());
+  double off = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    off += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return std::sqrt(off / size);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_model_whose_matrices_stay_in_blocks_computes_as_the_decoded_model_does) {
+  const auto backend = make_cpu_backend({.threads = 2, .math = Math::exact});
+  int count = 0;
+  for (const auto& [architecture, config] : models()) {
+    Decoder model(*backend, config, 1);
+    randomize(model.parameters());
+    for (const char* name : {"q8_0", "q4_0"}) {
+      BOOST_TEST_CONTEXT(architecture << ' ' << name) {
+        const std::string path = text("blocks", count, ".gguf");
+        const GgufFile file = exported(model, path, {.type = written_gguf_type(name)});
+        ForeignConfig foreign = parse_config(gguf_config(file).dump(), "x");
+        foreign.config.lora = {.rank = 2, .targets = parse_lora_targets("query,value,output,down")};
+        if (architecture == "gpt2") foreign.config.lora.targets = parse_lora_targets("output,down");
+        const auto weights = gguf_weights(GgufFile::open(longhand.path(path)));
+        Decoder decoded(*backend, foreign.config, 2);
+        read_tensors(*weights, foreign.family->tensors(decoded));
+        Decoder blocks(*backend, foreign.config, 2, Storage{.deferred = true});
+        read_tensors_in_blocks(*weights, foreign.family->tensors(blocks), DType::f32);
+        for (Decoder* const some : {&decoded, &blocks}) {
+          std::vector<Parameter> lora;
+          for (const Decoder::Adapter& adapter : some->adapters()) {
+            adapter.lora.b.value().assign(
+                random_tensor(*backend, adapter.lora.b.shape(), DType::f32, 4).to_doubles());
+            lora.insert(lora.end(), {adapter.lora.a, adapter.lora.b});
+          }
+          train_only(some->parameters(), lora);
+        }
+        for (const Parameter& p : blocks.parameters().all()) {
+          const bool table =
+              p.name() == "positions.weight" || p.name().find("lora") < p.name().size();
+          BOOST_TEST(static_cast<bool>(p.blocks()) == (p.shape().rank() == 2 && !table), p.name());
+        }
+        const std::vector<double> logits = logits_of(blocks);
+        BOOST_TEST(distance(logits, logits_of(decoded)) < 1e-5);
+        BOOST_TEST(distance(lora_gradients(blocks), lora_gradients(decoded)) < 1e-5);
+
+        const fs::path checkpoint = longhand.path(text("blocks", count++));
+        save_checkpoint(checkpoint, {}, blocks.parameters());
+        BOOST_TEST(has_blocks(checkpoint));
+        Decoder again(*backend, foreign.config, 3, Storage{.initial = false, .deferred = true});
+        load_checkpoint(checkpoint, again.parameters());
+        BOOST_TEST((logits_of(again) == logits));
+        Decoder numbers(*backend, foreign.config, 3);
+        load_checkpoint(checkpoint, numbers.parameters());
+        BOOST_TEST((logits_of(numbers) == logits_of(decoded)));
+        DecoderConfig wider = foreign.config;
+        wider.inner *= 2;
+        Decoder other(*backend, wider, 3, Storage{.initial = false, .deferred = true});
+        const std::string refused =
+            refusal([&] { load_checkpoint(checkpoint, other.parameters()); });
+        BOOST_TEST((contains(refused, "numbers in blocks, got [") ||
+                    contains(refused, "expected blocks of ")),
+                   refused);
+        blocks.parameters().decode_blocks();
+        BOOST_TEST((logits_of(blocks) == logits_of(decoded)));
       }
     }
   }

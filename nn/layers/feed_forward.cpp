@@ -12,10 +12,11 @@ FeedForward::FeedForward(const Scope& scope, const FeedForwardShape& shape, Init
       f(shape.f) {}
 
 Var FeedForward::operator()(const Var& x, const Var& residual) const {
-  if (!up.adapters.empty() || !down.adapters.empty()) {
+  const bool in_blocks = up.weight.blocks() || down.weight.blocks();
+  if (in_blocks || !up.adapters.empty() || !down.adapters.empty()) {
     return down(activate(f, up(x)), {.residual = residual});
   }
-  up.weight.require_columns(x, up.weight.value().columns());
+  up.weight.require_columns(x, up.weight.shape().columns());
   return feed_forward(x, {.up = up.weight,
                           .up_bias = up.bias,
                           .down = down.weight,

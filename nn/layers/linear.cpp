@@ -2,7 +2,10 @@
 
 #include <cmath>
 
+#include "autograd/blocks.h"
+#include "autograd/elementwise.h"
 #include "autograd/matmul.h"
+#include "autograd/operators.h"
 #include "core/error.h"
 
 namespace longhand::nn {
@@ -17,15 +20,25 @@ Var Linear::operator()(const Var& x, const Options& options) const {
   LONGHAND_CHECK(
       adapters.empty() || !options.f,
       "linear: expected no activation, because the layer has adapters, which add to its product");
-  weight.require_columns(x, weight.value().columns());
-  Var y = matmul(x, weight,
-                 {.transpose_b = true,
-                  .bias = bias,
-                  .f = options.f,
-                  .residual = options.residual,
-                  .out = options.out});
+  weight.require_columns(x, weight.shape().columns());
+  Var y = weight.blocks() ? of_blocks(x, options)
+                          : matmul(x, weight,
+                                   {.transpose_b = true,
+                                    .bias = bias,
+                                    .f = options.f,
+                                    .residual = options.residual,
+                                    .out = options.out});
   for (const Lora& adapter : adapters) y = adapter(y, x);
   return y;
+}
+
+Var Linear::of_blocks(const Var& x, const Options& options) const {
+  const Var residual = options.f ? Var() : options.residual;
+  const Var z =
+      block_matmul(x, weight.blocks(), {.bias = bias, .residual = residual, .out = options.out});
+  if (!options.f) return z;
+  const Var y = activate(*options.f, z);
+  return options.residual ? y + options.residual : y;
 }
 
 }  // namespace longhand::nn

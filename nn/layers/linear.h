@@ -25,9 +25,12 @@ class Linear {
   Var operator()(const Var& x) const { return (*this)(x, Options{}); }
   Var operator()(const Var& x, const Options& options) const;
 
-  Parameter weight, bias;
+  Parameter weight, bias;  // weight may be stored in blocks (Parameter::blocks)
   // Low-rank products (LoRA) that are added to the result; not allowed with an activation.
   std::vector<Lora> adapters = {};
+
+ private:
+  Var of_blocks(const Var& x, const Options& options) const;
 };
 
 }  // namespace longhand::nn

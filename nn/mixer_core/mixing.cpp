@@ -71,15 +71,16 @@ Var Mixing::operator()(const Var& x, const Var& residual, const Pass& pass) cons
 }
 
 void Mixing::prepare(RopeTables& tables, std::int64_t longest) const {
-  const Tensor& weight = projection.weight.value();
+  const Parameter& weight = projection.weight;
+  const DType type = weight.blocks() ? DType::f32 : master_type(weight.value().dtype());
   for (const AnyMixer& mixer : mixers_) {
-    mixer->prepare(tables, weight.backend(), master_type(weight.dtype()), longest);
+    mixer->prepare(tables, weight.backend(), type, longest);
   }
 }
 
 std::vector<MixerCache> Mixing::make_cache(DType type, std::int64_t rows,
                                            std::int64_t sequences) const {
-  Backend& backend = projection.weight.value().backend();
+  Backend& backend = projection.weight.backend();
   std::vector<MixerCache> caches;
   for (const AnyMixer& mixer : mixers_) {
     mixer->check_decoding();

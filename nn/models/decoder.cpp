@@ -95,7 +95,7 @@ void Decoder::add_adapters(Block& block, const Scope& scope) const {
   const LoraOptions& lora = config_.lora;
   const auto add = [&](Linear& to, const Scope& own, const Projected& part) {
     if (!lora.has(part.name)) return;
-    to.adapters.emplace_back(own / "lora" / part.name, to.weight.value().columns(), part, lora);
+    to.adapters.emplace_back(own / "lora" / part.name, to.weight.shape().columns(), part, lora);
   };
   Mixing& mixing = block.mixing;
   const Scope mixers = scope / "mixing", feed_forward = scope / "feed_forward";
@@ -303,10 +303,11 @@ Loss Decoder::loss(const PlacedBatch& batch) {
   const Var x = features(batch.input);
   const Parameter& weight = output(batch.head).weight;
   // The fused loss supports only output layers without a bias.
-  if (weight.value().rows() >= many_classes && batch.targets && !config_.output_bias) {
+  if (weight.shape().rows() >= many_classes && batch.targets && !config_.output_bias) {
     // Passes all logits to the observer, because the fused loss never computes all of them at once.
     if (watch) logits(x.value(), batch.head);
-    return linear_cross_entropy(x, weight, batch);
+    return weight.blocks() ? linear_cross_entropy(x, weight.blocks(), batch)
+                           : linear_cross_entropy(x, weight, batch);
   }
   return cross_entropy(logits(x, batch.head), batch, {.consume_logits = !watch});
 }

@@ -138,7 +138,10 @@ Json gpt2_config(const GgufFile& file, const Values& values, std::int64_t vocabu
 
 class GgufWeights final : public Weights {
  public:
-  explicit GgufWeights(GgufFile file) : file_(std::move(file)), kind_(kind_of(file_)) {
+  explicit GgufWeights(GgufFile file)
+      : owner_(std::make_shared<const GgufFile>(std::move(file))),
+        file_(*owner_),
+        kind_(kind_of(file_)) {
     const Values values(file_);
     heads_ = values.size("attention.head_count");
     key_heads_ = values.size("attention.head_count_kv", heads_);
@@ -175,14 +178,10 @@ class GgufWeights final : public Weights {
       };
     }
     if (here->paired) {
-      const bool queries = here->name.find("attn_q") != std::string::npos;
-      const std::int64_t heads = queries ? heads_ : key_heads_;
-      const std::int64_t rows = entry->shape.front();
-      const std::int64_t width = entry->shape.size() / std::max<std::int64_t>(1, rows);
-      LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, stored.place, "expected ", heads,
-                     " heads with an even number of rows each, got ", rows, " rows in total");
-      stored.read = [plain, half = rows / heads / 2, width](std::int64_t first,
-                                                            std::span<double> numbers) {
+      const std::int64_t half = half_head(*entry, stored.place);
+      const std::int64_t width =
+          entry->shape.size() / std::max<std::int64_t>(1, entry->shape.front());
+      stored.read = [plain, half, width](std::int64_t first, std::span<double> numbers) {
         for (std::int64_t done = 0; done < std::ssize(numbers);) {
           const std::int64_t at = first + done, row = at / width, begin = at % width;
           const std::int64_t count = std::min(width - begin, std::ssize(numbers) - done);
@@ -209,8 +208,34 @@ class GgufWeights final : public Weights {
     return stored;
   }
 
+  std::optional<StoredBlocks> find_blocks(std::string_view tensor) const override {
+    const auto here = gguf_tensor_name(tensor, kind_);
+    const GgufFile::Entry* const entry = here ? file_.find(here->name) : nullptr;
+    if (!entry || entry->type->block == 1 || entry->shape.rank() != 2 || here->plus_one) return {};
+    StoredBlocks stored{entry->type, entry->shape, entry->bytes, {}, owner_};
+    if (here->paired) {
+      const std::int64_t half = half_head(*entry, text(file_.name(), ": ", entry->name, ": "));
+      for (std::int64_t row = 0; row < entry->shape.front(); ++row) {
+        stored.rows.push_back(paired_row(row, half));
+      }
+    }
+    return stored;
+  }
+
  private:
-  GgufFile file_;
+  /// Number of rows of a half of one head: the file has these two halves interleaved. Throws an
+  /// Error if the rows cannot be divided into heads with two halves.
+  std::int64_t half_head(const GgufFile::Entry& entry, std::string_view place) const {
+    const bool queries = entry.name.find("attn_q") != std::string::npos;
+    const std::int64_t heads = queries ? heads_ : key_heads_;
+    const std::int64_t rows = entry.shape.front();
+    LONGHAND_CHECK(heads > 0 && rows % (2 * heads) == 0, place, "expected ", heads,
+                   " heads with an even number of rows each, got ", rows, " rows in total");
+    return rows / heads / 2;
+  }
+
+  std::shared_ptr<const GgufFile> owner_;
+  const GgufFile& file_;
   GgufKind kind_;
   std::int64_t heads_ = 0, key_heads_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <system_error>
 
 #include "core/atomic_file.h"
@@ -228,6 +229,78 @@ void read_tensors(const Weights& weights, std::span<const Exchange> tensors) {
       set_rows(value, first, ours);
     }
   }
+}
+
+namespace {
+
+/// The blocks of the rows of a parameter that `tensor` describes; no value if the file does not
+/// store them in blocks.
+std::optional<BlockRows> rows_in_blocks(const Weights& weights, const Exchange& tensor) {
+  std::optional<StoredBlocks> stored;
+  for (const std::string& name : tensor.names) {
+    if (!stored) stored = weights.find_blocks(name);
+  }
+  const Shape& whole = tensor.ours.shape();
+  if (!stored || whole.rank() != 2) return {};
+  const Shape expected = tensor.count == 0 ? whole : whole.with_front(tensor.count);
+  LONGHAND_CHECK(stored->shape == expected, weights.name(), ": tensor ",
+                 quote(tensor.names.front()), ": expected ", expected, ", got ", stored->shape);
+  const std::int64_t rows = expected.rows(), bytes = row_bytes(*stored->type, expected.columns());
+  const Shape shape{rows, bytes};
+  Backend& backend = tensor.ours.backend();
+  if (stored->rows.empty() && tensor.rows.empty()) {
+    return BlockRows{stored->type,
+                     Tensor::of_bytes(backend, shape, stored->bytes.data(), stored->owner)};
+  }
+  std::vector<std::byte> in_order;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t at = tensor.rows.empty() ? row : tensor.rows[static_cast<std::size_t>(row)];
+    if (!stored->rows.empty()) at = stored->rows[static_cast<std::size_t>(at)];
+    const auto from = stored->bytes.subspan(static_cast<std::size_t>(at * bytes),
+                                            static_cast<std::size_t>(bytes));
+    in_order.insert(in_order.end(), from.begin(), from.end());
+  }
+  const Tensor copy(backend, shape, DType::u8);
+  backend.upload(copy.address(), in_order.data(), in_order.size());
+  return BlockRows{stored->type, copy};
+}
+
+/// The blocks of a whole parameter, which `pieces` describe in the order of its rows. Empty if the
+/// file does not store all of them in blocks.
+BlockMatrix matrix_in_blocks(const Weights& weights, std::span<const Exchange> pieces) {
+  BlockMatrix w{.parts = {}, .columns = pieces.front().ours.shape().columns()};
+  std::int64_t next = 0;
+  for (const Exchange& piece : pieces) {
+    const auto rows = piece.first == next && w.parts.size() < most_block_parts
+                          ? rows_in_blocks(weights, piece)
+                          : std::nullopt;
+    if (!rows) return {};
+    w.parts.push_back(*rows);
+    next += rows->bytes.rows();
+  }
+  return next == pieces.front().ours.shape().rows() ? w : BlockMatrix();
+}
+
+}  // namespace
+
+void read_tensors_in_blocks(const Weights& weights, std::span<const Exchange> tensors,
+                            DType plain) {
+  for (const Exchange& tensor : tensors) {
+    const Parameter& ours = tensor.ours;
+    if (ours.var() || ours.blocks()) continue;
+    std::vector<Exchange> pieces;
+    std::ranges::copy_if(tensors, std::back_inserter(pieces),
+                         [&](const Exchange& piece) { return piece.ours == ours; });
+    if (BlockMatrix w = matrix_in_blocks(weights, pieces)) {
+      ours.put(std::move(w));
+    } else {
+      ours.allocate(plain);
+    }
+  }
+  std::vector<Exchange> others;
+  std::ranges::copy_if(tensors, std::back_inserter(others),
+                       [](const Exchange& tensor) { return !tensor.ours.blocks(); });
+  read_tensors(weights, others);
 }
 
 void write_tensors(const fs::path& folder, std::span<const Exchange> tensors, std::uint64_t most,

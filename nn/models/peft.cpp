@@ -18,7 +18,7 @@ const Exchange& whole_tensor(std::span<const Exchange> tensors, const Decoder::A
   const Exchange* holder = nullptr;
   for (const Exchange& tensor : tensors) {
     if (!(tensor.ours == adapter.weight)) continue;
-    const std::int64_t count = tensor.count ? tensor.count : adapter.weight.value().rows();
+    const std::int64_t count = tensor.count ? tensor.count : adapter.weight.shape().rows();
     if (tensor.first == part.first && count == part.count && tensor.rows.empty()) return tensor;
     if (tensor.first <= part.first && part.first < tensor.first + count) holder = &tensor;
   }

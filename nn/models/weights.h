@@ -8,7 +8,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/gguf_blocks.h"
 #include "core/safetensors_parts.h"
 #include "core/shape.h"
 
@@ -22,6 +24,16 @@ struct StoredTensor {
   std::function<void(std::int64_t first, std::span<double> numbers)> read;
 };
 
+/// A matrix that a file stores in blocks of rounded numbers. Its rows are those of our parameter,
+/// [out, in], even if Hugging Face's form has the matrix transposed.
+struct StoredBlocks {
+  const GgufType* type;
+  Shape shape;
+  std::span<const std::byte> bytes;   // all rows, in the file's order
+  std::vector<std::int64_t> rows;     // row r of the matrix is row rows[r]; empty: the same order
+  std::shared_ptr<const void> owner;  // keeps `bytes` in memory
+};
+
 /// The tensors of a published model under Hugging Face's names. A StoredTensor must not outlive
 /// this object.
 class Weights {
@@ -32,6 +44,8 @@ class Weights {
   /// True if all matrices are stored in bf16, so that bf16 parameters represent them exactly.
   virtual bool matrices_are_bf16() const = 0;
   virtual std::optional<StoredTensor> find(std::string_view tensor) const = 0;
+  /// Returns no value if the tensor is missing or is not a matrix in blocks.
+  virtual std::optional<StoredBlocks> find_blocks(std::string_view /*tensor*/) const { return {}; }
 
   /// Returns the tensor of the first name that exists. If no name exists, throws an Error that
   /// contains the first name.

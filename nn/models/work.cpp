@@ -7,7 +7,7 @@ namespace {
 double matrix_entries(const Decoder& model) {
   double entries = 0;
   const auto add = [&](const Linear& linear) {
-    if (linear.weight) entries += static_cast<double>(linear.weight.value().size());
+    if (linear.weight) entries += static_cast<double>(linear.weight.shape().size());
   };
   for (std::int64_t layer = 0; layer < model.config().layers; ++layer) {
     const Decoder::Block& block = model.block(layer);

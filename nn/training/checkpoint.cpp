@@ -31,9 +31,21 @@ const std::string model_file = "model", optimizer_file = "optimizer";
 const std::string score_file = "score";
 constexpr std::string_view checkpoint_prefix = "step-";
 
+/// The part `number` of a matrix in blocks is stored as a u8 tensor with the name
+/// "PARAMETER.partNUMBER.TYPE".
+std::string part_name(const std::string& parameter, std::size_t number, const GgufType& type) {
+  return text(parameter, ".part", number, '.', small_name(type));
+}
+
 std::vector<NamedTensor> named(const Parameters& parameters) {
   std::vector<NamedTensor> all;
-  for (const Parameter& p : parameters.all()) all.push_back({p.name(), p.value()});
+  for (const Parameter& p : parameters.all()) {
+    const std::vector<BlockRows>& parts = p.blocks().parts;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      all.push_back({part_name(p.name(), i, *parts[i].type), parts[i].bytes});
+    }
+    if (parts.empty()) all.push_back({p.name(), p.value()});
+  }
   for (const Buffer& b : parameters.buffers()) all.push_back({b.name(), b.value()});
   return all;
 }
@@ -56,6 +68,79 @@ std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
     }
   }
   return tensors;
+}
+
+/// The blocks in which the file stores a parameter, with memory for them but without their
+/// contents. Empty if the file does not store this parameter in blocks.
+BlockMatrix blocks_in(const SafetensorsParts& file, const Parameter& p) {
+  BlockMatrix found{.parts = {}, .columns = p.shape().rank() == 2 ? p.shape().columns() : 0};
+  if (p.shape().rank() != 2) return found;
+  while (found.parts.size() < most_block_parts) {
+    const std::size_t before = found.parts.size();
+    for (const GgufType* const type : block_types()) {
+      const auto entry = file.find(part_name(p.name(), before, *type)).entry;
+      if (!entry) continue;
+      LONGHAND_CHECK(entry->dtype == DType::u8 && entry->shape.rank() == 2 &&
+                         found.columns % type->block == 0 &&
+                         entry->shape.columns() == row_bytes(*type, found.columns),
+                     file.name(), ": tensor ", quote(entry->name), ": expected u8 rows of ",
+                     found.columns, " numbers in blocks, got ", entry->shape, " ", entry->type);
+      found.parts.push_back({type, Tensor(p.backend(), entry->shape, DType::u8)});
+      break;
+    }
+    if (found.parts.size() == before) break;
+  }
+  LONGHAND_CHECK(!found || found.rows() == p.shape().rows(), file.name(), ": ", p.name(),
+                 ": expected blocks of ", p.shape().rows(), " rows, got ", found.rows());
+  return found;
+}
+
+/// Gives memory to the matrices of a model that has none yet (Storage::deferred): blocks if the
+/// file stores the matrix in blocks, otherwise numbers of the type in the file.
+void allocate_as_in(const SafetensorsParts& file, const Parameters& parameters) {
+  for (const Parameter& p : parameters.all()) {
+    if (p.var() || p.blocks()) continue;
+    if (BlockMatrix blocks = blocks_in(file, p)) {
+      p.put(std::move(blocks));
+      continue;
+    }
+    const SafetensorsEntry* const entry = file.find(p.name()).entry;
+    const bool is_bf16 = entry && entry->dtype == DType::bf16;
+    p.allocate(is_bf16 && supports(p.backend(), DType::bf16) ? DType::bf16 : parameters.type());
+  }
+}
+
+/// A matrix that the file stores in blocks, and the parameter with numbers that receives it.
+struct Decoded {
+  Parameter parameter;
+  BlockMatrix blocks;
+};
+std::vector<Decoded> decoded_from(const SafetensorsParts& file, const Parameters& parameters) {
+  std::vector<Decoded> all;
+  for (const Parameter& p : parameters.all()) {
+    if (p.blocks()) continue;
+    if (BlockMatrix blocks = blocks_in(file, p)) all.push_back({p, std::move(blocks)});
+  }
+  return all;
+}
+
+/// The tensors that are read from the file: those of the model, except that matrices that the file
+/// stores in blocks are replaced by their blocks.
+std::vector<NamedTensor> wanted_from(const SafetensorsParts& file, const Parameters& parameters,
+                                     const std::vector<Decoded>& decoded) {
+  std::vector<NamedTensor> all = as_named_in(file, named(parameters));
+  for (const Decoded& d : decoded) {
+    std::erase_if(all, [&](const NamedTensor& n) { return n.name == d.parameter.name(); });
+    for (std::size_t i = 0; i < d.blocks.parts.size(); ++i) {
+      const BlockRows& part = d.blocks.parts[i];
+      all.push_back({part_name(d.parameter.name(), i, *part.type), part.bytes});
+    }
+  }
+  return all;
+}
+
+void decode(const std::vector<Decoded>& decoded) {
+  for (const Decoded& d : decoded) decode_blocks(d.blocks, d.parameter.value());
 }
 
 std::vector<SafetensorsItem> items_of(const std::vector<NamedTensor>& tensors) {
@@ -412,7 +497,9 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
                                const Optimizer* optimizer) {
   const auto model = open(folder, model_file);
   const CheckpointInfo info = info_of(model, folder);
-  const auto values = as_named_in(model, named(parameters));
+  allocate_as_in(model, parameters);
+  const auto decoded = decoded_from(model, parameters);
+  const auto values = wanted_from(model, parameters, decoded);
   require_fit(model, values, true);
   model.check_sums();
   require_finite(model);
@@ -426,6 +513,7 @@ CheckpointInfo load_checkpoint(const fs::path& folder, const Parameters& paramet
     read(file, moments);
   }
   read(model, values);
+  decode(decoded);
   return info;
 }
 
@@ -433,7 +521,9 @@ void load_values(const fs::path& folder, const Parameters& parameters,
                  std::span<const Parameter> own) {
   const auto model = open(folder, model_file);
   info_of(model, folder);  // throws an Error unless the folder is a checkpoint
-  auto values = as_named_in(model, named(parameters));
+  allocate_as_in(model, parameters);
+  const auto decoded = decoded_from(model, parameters);
+  auto values = wanted_from(model, parameters, decoded);
   std::erase_if(values, [&](const NamedTensor& n) {
     return !model.find(n.name).entry && std::ranges::count(own, n.name, &Parameter::name) > 0;
   });
@@ -441,6 +531,7 @@ void load_values(const fs::path& folder, const Parameters& parameters,
   model.check_sums();
   require_finite(model);
   read(model, values);
+  decode(decoded);
 }
 
 CheckpointInfo read_checkpoint_info(const fs::path& folder) {
@@ -452,6 +543,16 @@ bool has_bf16_matrices(const fs::path& folder) {
   for (const SafetensorsFile& file : model.files()) {
     for (const SafetensorsEntry& entry : file.entries()) {
       if (entry.shape.rank() >= 2 && entry.dtype == DType::bf16) return true;
+    }
+  }
+  return false;
+}
+
+bool has_blocks(const fs::path& folder) {
+  const auto model = open(folder, model_file);
+  for (const SafetensorsFile& file : model.files()) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      if (entry.dtype == DType::u8) return true;
     }
   }
   return false;

@@ -75,6 +75,11 @@ CheckpointInfo read_checkpoint_info(const std::filesystem::path& folder);
 /// True if the checkpoint stores its matrices in bf16.
 bool has_bf16_matrices(const std::filesystem::path& folder);
 
+/// True if the checkpoint stores matrices in blocks (core/block_matrix.h). A model with
+/// Storage::deferred then has its matrices in blocks after load_checkpoint(). The matrices of other
+/// models are decoded.
+bool has_blocks(const std::filesystem::path& folder);
+
 /// The result of check_checkpoint(), which reads a whole checkpoint and verifies its checksums. If
 /// the checkpoint is damaged, check_checkpoint() throws a one-line Error instead.
 struct CheckedCheckpoint {

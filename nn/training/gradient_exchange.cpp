@@ -43,7 +43,7 @@ void GradientExchange::close(Bucket bucket) {
     const std::size_t i = bucket.members[member];
     places_[i] = {buckets_.size(), member};
     bucket.at.push_back(at);
-    at += parameters_.all()[i].value().size();
+    at += parameters_.all()[i].shape().size();
     const std::int64_t gap = -at & 3;  // each f32 member begins at a multiple of 16 bytes
     if (gap > 0) bucket.gaps = true;
     at += gap;
@@ -61,7 +61,7 @@ void GradientExchange::close(Bucket bucket) {
 }
 
 Tensor GradientExchange::in(const Bucket& bucket, std::size_t member) const {
-  const Shape& shape = parameters_.all()[bucket.members[member]].value().shape();
+  const Shape& shape = parameters_.all()[bucket.members[member]].shape();
   return bucket.flat.slice(bucket.at[member], shape.size()).reshape(shape);
 }
 

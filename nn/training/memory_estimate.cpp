@@ -103,8 +103,8 @@ double shared_moments(const Model& model, const OptimizerOf& optimizer_of, std::
 double panels_of(const Parameters& parameters, Math math) {
   double bytes = 0;
   for (const Parameter& p : parameters.all()) {
-    if (p.value().shape().rank() != 2) continue;
-    bytes += static_cast<double>(2 * p.value().size()) * (math == Math::bf16 ? 2 : 4);
+    if (p.shape().rank() != 2 || p.blocks()) continue;
+    bytes += static_cast<double>(2 * p.shape().size()) * (math == Math::bf16 ? 2 : 4);
   }
   return std::min(bytes, static_cast<double>(SteadyValues::most_kept_bytes));
 }

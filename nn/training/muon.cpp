@@ -46,7 +46,7 @@ MuonOptimizer::MuonOptimizer(const Parameters& parameters, const MuonOptions& op
                  .numbers = 4,
                  .has_one_state =
                      [](const Parameter& parameter, const ParameterGroup* group) {
-                       return parameter.value().shape().rank() == 2 && !(group && group->adam) &&
+                       return parameter.shape().rank() == 2 && !(group && group->adam) &&
                               parameter.learning_rows().empty();
                      }},
                 groups, ranks),

@@ -47,7 +47,7 @@ void check(std::span<const ParameterGroup> groups, const Parameters& parameters)
 /// The trained rows of a parameter.
 std::vector<Rows> rows_of(const Parameter& parameter) {
   if (!parameter.learning_rows().empty()) return parameter.learning_rows();
-  return {{0, parameter.value().shape()[0]}};
+  return {{0, parameter.shape()[0]}};
 }
 
 }  // namespace

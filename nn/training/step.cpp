@@ -42,7 +42,9 @@ void PlacedStep::add_gradients(Model& model, const GradientTree::Summed& summed)
   std::optional<SteadyValues> steady;
   if (batches.size() > 1) {
     std::vector<Tensor> values;
-    for (const Parameter& p : model.parameters().all()) values.push_back(p.value());
+    for (const Parameter& p : model.parameters().all()) {
+      if (!p.blocks()) values.push_back(p.value());
+    }
     steady.emplace(model.parameters().backend(), std::move(values));
   }
   if (cut.parts == 1 && !summed) {

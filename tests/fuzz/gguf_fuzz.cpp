@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/block_matrix.h"
 #include "nn/models/gguf.h"
 #include "nn/models/hugging_face.h"
 #include "nn/text/tokenizer_json.h"
@@ -33,6 +34,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto weights = nn::gguf_weights(GgufFile::parse(input, source));
     for (const char* name : {"model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight",
                              "model.layers.0.input_layernorm.weight"}) {
+      if (const auto blocks = weights->find_blocks(name)) {
+        require(blocks->shape.rank() == 2 &&
+                    std::ssize(blocks->bytes) ==
+                        blocks->shape.rows() * row_bytes(*blocks->type, blocks->shape.columns()),
+                "blocks have the bytes of all rows");
+        for (const std::int64_t row : blocks->rows) {
+          require(row >= 0 && row < blocks->shape.rows(), "a row of blocks lies in the matrix");
+        }
+      }
       const auto tensor = weights->find(name);
       if (!tensor) continue;
       std::vector<double> numbers(
