@@ -4,6 +4,7 @@
 
 #include "apps/bench/bench.h"
 #include "apps/compute.h"
+#include "apps/run/weight_form.h"
 #include "core/contract/elementwise.h"
 #include "core/contract/matmul.h"
 #include "nn/models/decode.h"
@@ -119,22 +120,24 @@ Times decode(nn::Decoder& model, std::int64_t prompt, std::int64_t tokens) {
   return times;
 }
 
-void time_subject(const Subject& subject, Backend& backend, DType matrices, double budget,
+void time_subject(const Subject& subject, Backend& backend, const WeightForm& form, double budget,
                   std::uint64_t seed, Report& report) {
   const nn::ForeignConfig foreign = nn::parse_config(subject.config, subject.name);
+  const DType matrices = form.matrices.value_or(DType::f32);
   nn::Decoder model(backend, foreign.config, seed,
                     nn::Storage{.matrices = matrices, .initial = false});
   set_numbers(model.parameters(), seed);
+  put_in_blocks(model, form, subject.name);
   double bytes = 0, numbers = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
     // `bytes` is the number of bytes that are read to decode one token. Only one row of the
     // embedding is read, so the embedding is not counted. An embedding that is also the output
     // layer (tied) is read completely and is counted.
     if (!foreign.config.tied && p == model.embedding().weight) continue;
-    bytes += static_cast<double>(p.value().bytes());
-    if (p.value().shape().rank() >= 2) numbers += static_cast<double>(p.value().size());
+    bytes += static_cast<double>(p.bytes());
+    if (p.shape().rank() >= 2) numbers += static_cast<double>(p.shape().size());
   }
-  const auto output = static_cast<double>(model.output().weight.value().size());
+  const auto output = static_cast<double>(model.output().weight.shape().size());
 
   constexpr std::int64_t context = 16, prompt = 512;
   decode(model, context, 2);  // warm-up
@@ -144,16 +147,17 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
   const double ceiling = read_rate(backend, budget);
   const auto add = [&](const char* work, std::int64_t tokens, double median, double least,
                        double rate, double most) {
-    report.add({{"model", subject.name},
-                {"weights", name_of(matrices)},
-                {"math", name_of(backend.options().math)},
-                {"work", work},
-                {"tokens_per_second", static_cast<double>(tokens) / median},
-                {"milliseconds", 1e3 * median},
-                {"best_ms", 1e3 * least},
-                {"rate", rate / 1e9},
-                {"ceiling", most / 1e9},
-                {"share", rate / most}});
+    report.add(
+        {{"model", subject.name},
+         {"weights", form.blocks ? small_name(*form.blocks) : std::string(name_of(matrices))},
+         {"math", name_of(backend.options().math)},
+         {"work", work},
+         {"tokens_per_second", static_cast<double>(tokens) / median},
+         {"milliseconds", 1e3 * median},
+         {"best_ms", 1e3 * least},
+         {"rate", rate / 1e9},
+         {"ceiling", most / 1e9},
+         {"share", rate / most}});
   };
   const double median = times.tokens[times.tokens.size() / 2];
   add("a token, bytes", 1, median, times.tokens.front(), bytes / median, ceiling);
@@ -175,11 +179,18 @@ void time_subject(const Subject& subject, Backend& backend, DType matrices, doub
 }
 
 void run(const Arguments& arguments, Backend& backend, Report& report) {
-  std::vector<DType> types{DType::f32, DType::bf16};
-  if (arguments.given("dtype")) types = {type_from(arguments)};
+  std::vector<WeightForm> forms{{.matrices = DType::f32}, {.matrices = DType::bf16}};
+  for (const GgufType* const type : block_types()) {
+    if (type->encode) forms.push_back({.blocks = type});
+  }
+  if (arguments.given("dtype")) {
+    const GgufType* const type = written_gguf_type(arguments.word("dtype"));
+    const bool blocks = type && type->block > 1;
+    forms = {blocks ? WeightForm{.blocks = type} : WeightForm{.matrices = type_from(arguments)}};
+  }
   for (const Subject& subject : wanted_subjects(arguments)) {
-    for (const DType type : types) {
-      time_subject(subject, backend, type, budget_from(arguments), seed_from(arguments), report);
+    for (const WeightForm& form : forms) {
+      time_subject(subject, backend, form, budget_from(arguments), seed_from(arguments), report);
     }
   }
 }

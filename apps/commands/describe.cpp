@@ -29,7 +29,7 @@ std::string of_any_block(const std::string& name) {
 Json parameters_of(const nn::Parameters& parameters) {
   Json rows = Json::array();
   for (const nn::Parameter& p : parameters.all()) {
-    const std::string name = of_any_block(p.name()), shape = text(p.value().shape());
+    const std::string name = of_any_block(p.name()), shape = text(p.shape());
     std::size_t row = 0;
     while (row < rows.size() && !(rows[row]["name"] == name && rows[row]["shape"] == shape)) ++row;
     if (row == rows.size()) {
@@ -37,7 +37,7 @@ Json parameters_of(const nn::Parameters& parameters) {
           {{"name", name}, {"shape", shape}, {"times", 0}, {"numbers", 0}, {"learn", 0}});
     }
     rows[row]["times"] = rows[row]["times"].integer() + 1;
-    rows[row]["numbers"] = rows[row]["numbers"].integer() + p.value().shape().size();
+    rows[row]["numbers"] = rows[row]["numbers"].integer() + p.shape().size();
     rows[row]["learn"] = rows[row]["learn"].integer() + (p.frozen() ? 0 : p.learning());
   }
   return rows;

@@ -86,6 +86,7 @@ void write_gguf(const Arguments& arguments) {
                  fs::is_directory(status) ? "folder" : "file", " exists");
   const std::string& run = arguments.plain()[0];
   const LoadedRun loaded = load_run(run, load_options(arguments));
+  loaded.model->parameters().decode_blocks();
   loaded.model->merge_adapters();
   const tasks::Vocabulary& vocabulary = loaded.task->vocabulary();
   std::optional<nn::Tokenizer> bytes;
@@ -123,6 +124,7 @@ void write_folder(const Arguments& arguments) {
   if (arguments.flag("adapter")) {
     family = nn::export_adapter(*loaded.model, to);
   } else {
+    loaded.model->parameters().decode_blocks();
     loaded.model->merge_adapters();
     family = nn::export_model(*loaded.model, to, most << 20, tokens_of(loaded));
     RunFolder::export_tokenizer(arguments.plain()[0], to);

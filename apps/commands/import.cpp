@@ -13,6 +13,7 @@ void warn_of_nonfinite(const nn::Parameters& parameters) {
   std::int64_t tensors = 0, entries = 0;
   std::string first;
   for (const nn::Parameter& p : parameters.all()) {
+    if (p.blocks()) continue;  // the factors of blocks are not checked
     const std::int64_t count = nn::count_nonfinite(p.value());
     if (count == 0) continue;
     if (tensors++ == 0) first = p.name();
@@ -37,7 +38,9 @@ void run(const Arguments& arguments) {
   try {
     RunFolder folder = RunFolder::create(to, config_of(published, to, &arguments));
     const auto backend = folder.config().compute().make();
-    const auto model = read_published(published, folder.config(), *backend);
+    const bool as_stored = folder.config().training().weights == TrainedForm::file;
+    const auto model =
+        read_published(published, folder.config(), *backend, {.as_stored = as_stored});
     warn_of_nonfinite(model->parameters());
     folder.open(&model->parameters());
     folder.write_origin("imported");

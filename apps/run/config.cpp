@@ -430,14 +430,20 @@ std::unique_ptr<tasks::Task> Config::positioned(std::unique_ptr<tasks::Task> tas
   return tasks::with_position_ids(std::move(task), model_settings().position_ids, range);
 }
 
+bool Config::trains_few() const {
+  const std::string train = training().train;
+  return train != "all" && (train != "auto" || model_settings().decoder.lora.rank > 0);
+}
+
 nn::Storage Config::storage() const {
   const TrainingSettings settings = training();
-  if (!settings.bf16_weights) return {};
+  if (settings.weights == TrainedForm::f32) return {};
+  if (settings.weights == TrainedForm::file) return {.deferred = true};
   LONGHAND_CHECK(settings.columns == "none",
                  "training.columns needs training.weights = f32, got bf16");
-  LONGHAND_CHECK(settings.train != "all" &&
-                     (settings.train != "auto" || model_settings().decoder.lora.rank > 0),
-                 "training.weights: expected f32, because all parameters are trained, got bf16");
+  LONGHAND_CHECK(trains_few(),
+                 "training.weights: expected f32, because all parameters are trained, "
+                 "got bf16");
   return {.matrices = DType::bf16};
 }
 

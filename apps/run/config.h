@@ -97,6 +97,8 @@ class Config {
   /// Changes the settings so that model() returns `model` for any task that has the vocabulary and
   /// the outputs of `model`.
   void set_model(const nn::DecoderConfig& model);
+  /// False if all parameters are trained, true if some are, as with LoRA.
+  bool trains_few() const;
   nn::Storage storage() const;  // storage of the model's parameters during training
   /// learned() returns the task with the distribution training.train_on, and batches() the training
   /// batches of this task.

@@ -78,6 +78,10 @@ void set_up_training(const Config& config, nn::Decoder& model) {
                  "model.reinforce: reinforced heads have no gradient and cannot be trained");
   const TrainingSettings settings = config.training();
   model.recompute = settings.recompute;
+  LONGHAND_CHECK(
+      settings.weights != TrainedForm::file || (config.trains_few() && settings.columns == "none"),
+      "training.weights: expected f32, because training.train or training.columns "
+      "selects matrices, got file; --lora trains matrices that are added to them");
   if (settings.columns != "none") return train_head_columns(model, settings.columns);
   const std::string& parts = settings.train;
   if (parts == "all") return;
@@ -88,9 +92,10 @@ void set_up_training(const Config& config, nn::Decoder& model) {
   }
   const std::vector<nn::Parameter> learning = nn::find_parts(model.parameters(), parts);
   for (const nn::Parameter& p : learning) {
-    LONGHAND_CHECK(p.value().dtype() == model.parameters().type(),
+    LONGHAND_CHECK(p.var() && p.value().dtype() == model.parameters().type(),
                    "training.weights: expected f32, because training.train selects the parameter ",
-                   p.name(), ", which cannot be trained in bf16");
+                   p.name(), ", which cannot be trained in ",
+                   settings.weights == TrainedForm::file ? "blocks" : "bf16");
   }
   nn::train_only(model.parameters(), learning);
 }

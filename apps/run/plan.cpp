@@ -23,7 +23,7 @@ double operations_of(const nn::Decoder& model, const nn::Batch& batch) {
 double checkpoint_bytes(const nn::Decoder& model, DType moments) {
   double bytes = 0;
   for (const nn::Parameter& p : model.parameters().all()) {
-    bytes += static_cast<double>(p.value().bytes());
+    bytes += static_cast<double>(p.bytes());
     if (!p.frozen()) bytes += 2.0 * static_cast<double>(p.learning() * size_of(moments));
   }
   return bytes;

@@ -106,7 +106,7 @@ LoadedRun load_published(const fs::path& path, const LoadOptions& options) {
   options.change(config);
   auto backend = config.compute().make();
   auto task = config.task();
-  auto model = read_published(published, config, *backend, options.matrices);
+  auto model = read_published(published, config, *backend, options.weights);
   return {std::move(config), std::move(backend), std::move(task), std::move(model), 0};
 }
 
@@ -169,16 +169,23 @@ Config config_of(const PublishedModel& published, const fs::path& folder,
 }
 
 std::unique_ptr<nn::Decoder> read_published(const PublishedModel& published, const Config& config,
-                                            Backend& backend, std::optional<DType> matrices) {
-  nn::Storage storage{.matrices = matrices, .initial = false};
-  if (!matrices && published.weights->matrices_are_bf16() && nn::supports(backend, DType::bf16)) {
+                                            Backend& backend, const WeightForm& form) {
+  nn::Storage storage{.matrices = form.matrices, .initial = false, .deferred = form.as_stored};
+  if (!form.matrices && published.weights->matrices_are_bf16() &&
+      nn::supports(backend, DType::bf16)) {
     storage.matrices = DType::bf16;
   }
   auto model = std::make_unique<nn::Decoder>(backend, config.model(*config.task()),
                                              config.training().seed, storage);
   const std::vector<nn::Exchange> tensors = published.foreign.family->tensors(*model);
   initialize_others(model->parameters(), tensors);
-  nn::read_tensors(*published.weights, tensors);
+  if (form.as_stored) {
+    nn::read_tensors_in_blocks(*published.weights, tensors,
+                               storage.matrices.value_or(model->parameters().type()));
+  } else {
+    nn::read_tensors(*published.weights, tensors);
+  }
+  put_in_blocks(*model, form, published.path.string());
   return model;
 }
 

@@ -29,11 +29,9 @@ Config config_of(const PublishedModel& published, const std::filesystem::path& f
                  const Arguments* arguments);
 
 /// Makes a decoder with the model's weights. Parameters that the published model does not contain,
-/// such as those of LoRA, are initialized. By default, matrices are stored in bf16 if the model's
-/// matrices are in bf16.
+/// such as those of LoRA, are initialized.
 std::unique_ptr<nn::Decoder> read_published(const PublishedModel& published, const Config& config,
-                                            Backend& backend,
-                                            std::optional<DType> matrices = std::nullopt);
+                                            Backend& backend, const WeightForm& form = {});
 
 /// Loads a model for prompts, from a run folder or directly from a published model.
 LoadedRun load_for_prompts(const std::filesystem::path& path, const LoadOptions& options);

@@ -167,7 +167,9 @@ std::vector<CliFlag> run_options() {
       {"backend", "NAME", "backend: reference, cpu or cuda; default: the run's"},
       {"threads", "N", text(threads_help, "; default: the run's")},
       {"math", "MODE", text(math_help, "; default: the run's")},
-      {"weights", "TYPE", "type of the weight matrices: f32 or bf16; bf16 halves their memory"}};
+      {"weights", "FORM",
+       text("form of the weight matrices: f32, bf16, ", written_block_types(),
+            ", or file: as they are stored; default: file, but f32 for GGUF files with blocks")}};
 }
 
 LoadOptions load_options(const Arguments& arguments) {
@@ -177,11 +179,7 @@ LoadOptions load_options(const Arguments& arguments) {
     if (arguments.given(flag)) options.compute[flag] = arguments.word(flag);
   }
   if (arguments.given("weights")) {
-    const std::string type = arguments.word("weights");
-    if (type != "f32" && type != "bf16") {
-      wrong_usage("--weights: expected f32 or bf16, got ", quote(type));
-    }
-    options.matrices = type == "bf16" ? DType::bf16 : DType::f32;
+    options.weights = weight_form(arguments.word("weights"));
   }
   return options;
 }
@@ -209,7 +207,8 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
 
   auto backend = config.compute().make();
   auto task = config.task();
-  nn::Storage storage{.matrices = options.matrices, .initial = false};
+  nn::Storage storage{.matrices = options.weights.matrices, .initial = false};
+  storage.deferred = !storage.matrices && nn::has_blocks(checkpoint);
   if (!storage.matrices && nn::supports(*backend, DType::bf16) &&
       nn::has_bf16_matrices(checkpoint)) {
     storage.matrices = DType::bf16;
@@ -217,6 +216,7 @@ LoadedRun load_run(const fs::path& path, const LoadOptions& options) {
   auto model =
       std::make_unique<nn::Decoder>(*backend, config.model(*task), config.training().seed, storage);
   nn::load_checkpoint(checkpoint, model->parameters());
+  put_in_blocks(*model, options.weights, path.string());
   return {std::move(config), std::move(backend), std::move(task), std::move(model), step};
 }
 

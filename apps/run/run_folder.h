@@ -12,6 +12,7 @@
 #include "apps/run/events.h"
 #include "apps/run/folder_lock.h"
 #include "apps/run/metrics_file.h"
+#include "apps/run/weight_form.h"
 #include "nn/training/trainer.h"
 
 namespace longhand::app {
@@ -23,8 +24,8 @@ void require_run(const std::filesystem::path& folder);
 
 /// The folder of a run. It contains these files:
 ///   config.ini       every setting on which the run depends
-///   origin           "imported" or "repaired" if the run's parameters were not trained by the run
-///   data.json        for runs on text: size and checksum of each data file
+///   origin           "imported", "repaired" or "quantized" if the run's parameters were not
+///   trained by the run data.json        for runs on text: size and checksum of each data file
 ///   tokenizer/       for runs on text: the tokenizer's files
 ///   metrics.jsonl    one JSON object per line: the figures of a step or of an evaluation
 ///   events.*         the same numbers for TensorBoard
@@ -67,7 +68,7 @@ class RunFolder {
             bool transcribed = false);
   /// The folder that open() opened.
   const Folder& opened() const { return *folder_; }
-  /// Records how the parameters of step 0 were made: "imported" or "repaired".
+  /// Records how the parameters of step 0 were made: "imported", "repaired" or "quantized".
   void write_origin(std::string_view origin);
   /// Opens metrics.jsonl and an events file for appending. Lines after `step` are removed. The
   /// evaluation at `step` is also removed, unless `evaluated`.
@@ -108,7 +109,7 @@ struct LoadOptions {
   std::optional<std::int64_t> step = {};
   /// Overrides of backend, threads and math. By default, the run's settings are used.
   std::map<std::string, std::string> compute = {};
-  std::optional<DType> matrices = {};  // storage type of matrices, f32 or bf16; default: as stored
+  WeightForm weights = {};
 
   void change(Config& config) const;  // applies `compute`
 };

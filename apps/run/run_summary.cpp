@@ -132,7 +132,7 @@ std::string idle_state(const Folder& run, bool finished, std::int64_t step, Link
   if (finished) return "finished";
   const std::optional<std::string> origin =
       step == 0 ? run.read("origin", 64, links) : std::nullopt;
-  for (const char* known : {"imported", "repaired"}) {
+  for (const char* known : {"imported", "repaired", "quantized"}) {
     if (origin == text(known, '\n')) return known;
   }
   return "stopped";

@@ -32,7 +32,7 @@ bool is_finished(const std::filesystem::path& run, std::int64_t steps,
 bool is_finished(const std::filesystem::path& run, const Config& config);
 
 /// The state of a run that no process is training: "finished" or "stopped". If no step was trained,
-/// it may also be "imported" or "repaired".
+/// it may also be "imported", "repaired" or "quantized".
 std::string idle_state(const Folder& run, bool finished, std::int64_t step,
                        Links links = Links::follow);
 

@@ -146,10 +146,12 @@ void declare_optimizer(nn::Options& options, TrainingSettings& s) {
                  "type of Adam's moments: f32 or bf16; bf16 halves their memory and requires "
                  "--beta2 of at most 0.99",
                  {"f32", "bf16"}, "TYPE");
-  options.choice("weights", s.bf16_weights,
-                 "type of the weight matrices: f32 or bf16; bf16 halves their memory and requires "
-                 "that these matrices are not trained, as with --lora",
-                 {"f32", "bf16"}, "TYPE");
+  options.choice(
+      "weights", s.weights,
+      "form of the weight matrices: f32, bf16, or file, in which matrices that the model's "
+      "file stores in blocks stay in blocks; bf16 and file need less memory and require "
+      "that these matrices are not trained, as with --lora",
+      {"f32", "bf16", "file"}, "FORM");
   options.flag("recompute", s.recompute,
                "1: recompute each block in the backward pass, to save memory at the cost of time");
   options.number("decay", s.adam.decay, 0, 1e3, "decoupled weight decay of matrices");

@@ -41,6 +41,10 @@ struct WarmUp {
 
 /// The [training] section. Settings that belong to structs of the library, such as nn::AdamOptions,
 /// are members of these types.
+/// The form of the matrices in training. `file`: as the checkpoint with which training begins
+/// stores them, for example in blocks (core/block_matrix.h).
+enum class TrainedForm : std::uint8_t { f32, bf16, file };
+
 struct TrainingSettings {
   nn::Schedule schedule{.steps = 1000};  // Config::training() sets its warm_up
   WarmUp warm_up;
@@ -52,7 +56,8 @@ struct TrainingSettings {
   std::int64_t parts = 1, accumulation = 1;
   nn::Sharing shard = nn::Sharing::nothing;
   std::string train = "auto", columns = "none", train_on = "train";
-  bool bf16_weights = false, recompute = false;
+  TrainedForm weights = TrainedForm::f32;
+  bool recompute = false;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 0, evaluate_samples = 200;
   double evaluate_minutes = 0;

@@ -133,9 +133,14 @@ std::string checksum_of(const nn::Parameters& parameters) {
   std::uint32_t sum = 0;
   std::vector<std::byte> bytes;
   for (const nn::Parameter& p : parameters.all()) {
-    bytes.resize(p.value().bytes());
-    parameters.backend().download(bytes.data(), p.value().address(), bytes.size());
-    sum = crc32c(bytes, sum);
+    std::vector<Tensor> stored;
+    for (const BlockRows& part : p.blocks().parts) stored.push_back(part.bytes);
+    if (stored.empty()) stored.push_back(p.value());
+    for (const Tensor& values : stored) {
+      bytes.resize(values.bytes());
+      parameters.backend().download(bytes.data(), values.address(), bytes.size());
+      sum = crc32c(bytes, sum);
+    }
   }
   return std::to_string(sum);
 }
