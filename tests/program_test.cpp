@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(every_command_has_help_with_an_example) {
 BOOST_AUTO_TEST_CASE(help_shows_common_options_those_of_a_task_or_all) {
   const auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
   const std::string often = (*this)("train --help").out, all = (*this)("train --help all").out;
-  BOOST_TEST(lines(often) <= 52);
+  BOOST_TEST(lines(often) <= 56);
   BOOST_TEST(often.find("--rate X") != std::string::npos);
   BOOST_TEST(often.find("--epsilon") == std::string::npos);
   BOOST_TEST(often.find("--task.hint") == std::string::npos);

@@ -83,7 +83,9 @@ Json facts_of(const fs::path& path) {
   nn::Storage storage = config.storage();
   storage.initial = false;
   nn::Decoder model(*backend, config.model(*task), config.training().seed, storage);
-  if (!model.wants_reference()) set_up_training(config, model);
+  // A run whose matrices stay in blocks cannot be trained before LoRA is added.
+  const bool trainable = config.training().weights != TrainedForm::file || config.trains_few();
+  if (trainable && !model.wants_reference()) set_up_training(config, model);
 
   Json facts{{"run", path.string()},
              {"task", config.task_title()},

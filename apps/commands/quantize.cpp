@@ -41,7 +41,7 @@ void run(const Arguments& arguments) {
   LoadedRun loaded = load_run(from, options);
   loaded.model->merge_adapters();
   put_in_blocks(*loaded.model, form, from.string());
-  loaded.config.set("training.weights", "file");
+  loaded.config.set("training.weights", "f32");  // decoded, if this run itself is trained
   loaded.config.set("model.lora", "0");
   const auto model = without_adapters(*loaded.model, loaded.config, *loaded.task);
   const nn::Parameters& parameters = model->parameters();
@@ -84,8 +84,9 @@ const Register command{
          "A block stores 32 numbers (256 in q4_k) as small integers and a factor. The new run\n"
          "needs a quarter or an eighth of the memory, and generates text faster, because\n"
          "the matrices are never decoded as a whole. LoRA matrices are merged first.\n"
-         "Matrices whose rows are not whole blocks stay f32. The new run cannot be trained,\n"
-         "except with train --from NEW --weights file --lora RANK.",
+         "Matrices whose rows are not whole blocks stay f32. Trainings of the new run decode\n"
+         "the blocks, except train --from NEW --weights file --lora RANK, which trains\n"
+         "LoRA matrices beside the blocks.",
      .takes_words = true,
      .run = run}};
 

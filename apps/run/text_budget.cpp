@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
 #include "apps/run/peak.h"
 #include "apps/run/plan.h"
@@ -13,6 +12,7 @@
 #include "apps/run/step_time.h"
 #include "core/atomic_file.h"
 #include "core/folder.h"
+#include "core/mapped_file.h"
 #include "core/utf8.h"
 #include "nn/text/bpe_trainer.h"
 #include "tasks/text_settings.h"
@@ -96,10 +96,10 @@ std::int64_t heads_for(std::int64_t width) {
 
 /// The beginning of the text that is trained on, for the tokenizer. Empty if the text is not UTF-8.
 std::string beginning_of(const fs::path& file, std::int64_t bytes) {
-  std::string text(static_cast<std::size_t>(std::min(bytes, tokenizer_bytes)), '\0');
-  std::ifstream in(file, std::ios::binary);
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  LONGHAND_CHECK(in, file.string(), ": cannot read ", text.size(), " bytes");
+  const MappedFile mapped(file);
+  const auto count = static_cast<std::size_t>(std::min(bytes, tokenizer_bytes));
+  LONGHAND_CHECK(count <= mapped.bytes().size(), file.string(), ": cannot read ", count, " bytes");
+  std::string text(reinterpret_cast<const char*>(mapped.bytes().data()), count);
   // The last character may be incomplete, so up to three bytes are removed.
   for (int removed = 0; removed <= 3; ++removed, text.pop_back()) {
     if (find_broken_utf8(text) == std::string::npos) return text;
