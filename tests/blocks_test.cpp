@@ -10,6 +10,7 @@
 #include "autograd/matmul.h"
 #include "autograd/tape.h"
 #include "core/contract/blocks.h"
+#include "core/contract/matmul.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/error.h"
 #include "core/gguf_writer.h"
@@ -177,6 +178,34 @@ BOOST_AUTO_TEST_CASE(the_loss_of_a_weight_in_blocks_equals_that_of_the_decoded_w
   const auto got = run(w), expected = run(Var(numbers));
   for (std::size_t i = 0; i < got.size(); ++i) {
     BOOST_TEST(std::abs(got[i] - expected[i]) <= 1e-5 * (std::abs(expected[i]) + 0.01));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_matrix_that_is_decoded_in_several_strips_gives_the_product_of_its_numbers) {
+  // 1024 rows of 2048 numbers are 8 MiB of floats, a strip.
+  constexpr std::int64_t m = 9, rows = 1100, columns = 2048;
+  const auto backend = make_cpu_backend({.threads = 2, .math = Math::exact});
+  const BlockMatrix w =
+      in_blocks(random_tensor(*backend, {rows, columns}, DType::f32, 1), type_named("q8_0"));
+  const Tensor numbers(*backend, {rows, columns}, DType::f32);
+  decode_blocks(w, numbers);
+  for (const DType type : {DType::f32, DType::bf16}) {
+    for (const bool transposed : {true, false}) {
+      const Tensor a = random_tensor(*backend, {m, transposed ? columns : rows}, DType::f32, 2);
+      const Shape shape{m, transposed ? rows : columns};
+      const Tensor c = random_tensor(*backend, shape, type, 3);
+      const Tensor expected = random_tensor(*backend, shape, type, 3);
+      (*backend)(BlockMatmul{.a = a, .w = w, .transpose_w = transposed, .c = {c, true}});
+      (*backend)(Matmul{.a = a, .b = numbers, .transpose_b = transposed, .c = expected, .beta = 1});
+      const std::vector<double> got = c.to_doubles(), right = expected.to_doubles();
+      double most = 0, size = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        most = std::max(most, std::abs(got[i] - right[i]));
+        size = std::max(size, std::abs(right[i]));
+      }
+      // With bf16, a sum that lies between two numbers may be rounded to either.
+      BOOST_TEST(most <= (type == DType::bf16 ? 0x1p-7 : 1e-5) * size, type << ' ' << transposed);
+    }
   }
 }
 

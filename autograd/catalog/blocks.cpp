@@ -103,7 +103,8 @@ std::vector<Case> product_cases(Rng& rng) {
   return cases;
 }
 
-/// Products whose matrix is decoded in several strips, and products with few rows of long sums.
+/// Products of more rows and of longer sums. tests/blocks_test.cpp has those whose matrix is
+/// decoded in several strips.
 std::vector<Case> large_product_cases(Rng& rng) {
   std::vector<Case> cases;
   cases.push_back(product(rng, "q4_0", 20, 300, 32, true));

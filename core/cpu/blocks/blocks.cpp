@@ -94,10 +94,11 @@ class Product {
   void strips() {
     const std::int64_t k = op_.w.columns;
     const std::int64_t fitting = strip_bytes / 4 / std::max<std::int64_t>(1, k);
-    const std::int64_t longest = std::clamp<std::int64_t>(fitting / 64 * 64, 64, op_.w.rows());
+    const std::int64_t longest = std::max<std::int64_t>(fitting / 64 * 64, 64);
     const Tensor floats(backend_, {std::min(longest, op_.w.rows()), k}, DType::f32);
     const Tensor& c = op_.c.tensor;
-    const bool once = op_.transpose_w || longest >= op_.w.rows();
+    const bool one_strip = op_.w.parts.size() == 1 && op_.w.rows() <= longest;
+    const bool once = op_.transpose_w || one_strip;
     const Tensor sums =
         once || c.dtype() == DType::f32 ? Tensor() : Tensor(backend_, c.shape(), DType::f32);
     for_each_strip(longest, [&](const Strip& strip, std::int64_t first, std::int64_t beside,
