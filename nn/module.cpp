@@ -187,10 +187,6 @@ std::int64_t Parameters::count() const {
   return numbers;
 }
 
-bool Parameters::in_blocks() const {
-  return std::ranges::any_of(all_, [](const Parameter& p) { return !p.blocks().parts.empty(); });
-}
-
 std::int64_t Parameters::put_in_blocks(const GgufType& type) const {
   std::int64_t count = 0;
   for (const Parameter& p : all_) {

@@ -166,8 +166,6 @@ class Parameters {
   /// blocks.0.mixing.out.weight, but not blocks.01.weight. Throws an Error if there are none.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
-  /// True if a matrix is stored in blocks.
-  bool in_blocks() const;
   /// Rounds all matrices to blocks of this type. Matrices whose rows are not whole blocks keep
   /// their values. Returns the number of matrices that are in blocks afterwards.
   std::int64_t put_in_blocks(const GgufType& type) const;
