@@ -363,10 +363,15 @@ std::string small_name(const GgufType& type) {
   return name;
 }
 
-const GgufType* written_gguf_type(std::string_view name) {
-  const auto* const found = std::ranges::find_if(
-      types, [&](const GgufType& type) { return type.encode && small_name(type) == name; });
+const GgufType* gguf_type(std::string_view name) {
+  const auto* const found =
+      std::ranges::find_if(types, [&](const GgufType& type) { return small_name(type) == name; });
   return found == types.end() ? nullptr : &*found;
+}
+
+const GgufType* written_gguf_type(std::string_view name) {
+  const GgufType* const type = gguf_type(name);
+  return type && type->encode ? type : nullptr;
 }
 
 std::string written_gguf_types() {

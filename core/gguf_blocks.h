@@ -24,6 +24,8 @@ struct GgufType {
 /// Returns the element type with this code if it is F32, F16, BF16, F64, Q8_0, Q4_0, Q4_1, Q5_0,
 /// Q5_1, Q4_K, Q5_K or Q6_K, otherwise null.
 const GgufType* gguf_type(std::uint32_t code);
+/// Returns the type with this lower-case name, such as q8_0, or null.
+const GgufType* gguf_type(std::string_view name);
 /// The types that store numbers in blocks with a factor, such as Q8_0.
 std::span<const GgufType* const> block_types();
 /// Returns the type with this lower-case name, such as q8_0. Returns null if there is no such type

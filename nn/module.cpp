@@ -45,6 +45,8 @@ const Tensor& Parameter::value() const {
 }
 
 void Parameter::put(BlockMatrix blocks) const {
+  LONGHAND_CHECK(accepts_blocks(), name(), ": cannot be stored in blocks, because its layer reads ",
+                 "the numbers of the matrix");
   LONGHAND_CHECK((shape() == Shape{blocks.rows(), blocks.columns}), name(), ": expected ", shape(),
                  ", got blocks of [", blocks.rows(), ", ", blocks.columns, ']');
   state_->var = Var();
@@ -190,7 +192,7 @@ std::int64_t Parameters::count() const {
 std::int64_t Parameters::put_in_blocks(const GgufType& type) const {
   std::int64_t count = 0;
   for (const Parameter& p : all_) {
-    const bool fits = p.shape().rank() == 2 && p.shape().columns() % type.block == 0;
+    const bool fits = p.accepts_blocks() && p.shape().columns() % type.block == 0;
     if (fits && !p.blocks()) p.put(longhand::in_blocks(p.value(), type));
     count += p.blocks() ? 1 : 0;
   }
@@ -201,7 +203,7 @@ void Parameters::allocate_deferred(const GgufType& type) const {
   for (const Parameter& p : all_) {
     if (p.var() || p.blocks()) continue;
     const Shape& shape = p.shape();
-    if (shape.rank() != 2 || shape.columns() % type.block != 0) {
+    if (!p.accepts_blocks() || shape.columns() % type.block != 0) {
       p.allocate(this->type());
       continue;
     }

@@ -49,8 +49,11 @@ class Parameter {
   const Tensor& value() const;
   /// The blocks of the matrix; empty if it is not stored in blocks.
   const BlockMatrix& blocks() const { return state_->blocks; }
-  /// Replaces the value by blocks.
+  /// Replaces the value by blocks. Throws an Error unless accept_blocks() was called.
   void put(BlockMatrix blocks) const;
+  /// Declares that the parameter's layer can use blocks. Linear and Embedding call this function.
+  void accept_blocks() const { state_->accepts_blocks = true; }
+  bool accepts_blocks() const { return state_->accepts_blocks; }
   /// Replaces the value, or the blocks, by a tensor of this type with undefined contents.
   void allocate(DType type) const;
   /// The memory of the value or of the blocks. If the value will be read from a file and has no
@@ -89,6 +92,7 @@ class Parameter {
     Initial initial;
     std::vector<Rows> rows = {};
     BlockMatrix blocks = {};
+    bool accepts_blocks = false;
   };
   std::shared_ptr<State> state_;
 };
@@ -166,11 +170,12 @@ class Parameters {
   /// blocks.0.mixing.out.weight, but not blocks.01.weight. Throws an Error if there are none.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
-  /// Rounds all matrices to blocks of this type. Matrices whose rows are not whole blocks keep
-  /// their values. Returns the number of matrices that are in blocks afterwards.
+  /// Rounds the matrices whose layers accept blocks to blocks of this type. Matrices whose rows are
+  /// not whole blocks keep their values. Returns the number of matrices that are in blocks then.
   std::int64_t put_in_blocks(const GgufType& type) const;
   /// Gives memory to matrices that have none yet (Storage::deferred): blocks of this type, with
-  /// undefined contents, or a tensor if a row is not made of whole blocks.
+  /// undefined contents, or a tensor if the layer does not accept blocks or a row is not made of
+  /// whole blocks.
   void allocate_deferred(const GgufType& type) const;
   /// Decodes all blocks to tensors of the type type().
   void decode_blocks() const;

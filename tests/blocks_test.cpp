@@ -29,12 +29,7 @@ using namespace longhand;
 
 namespace {
 
-const GgufType& type_named(std::string_view name) {
-  for (const GgufType* const type : block_types()) {
-    if (small_name(*type) == name) return *type;
-  }
-  fail("no type ", name);
-}
+const GgufType& type_named(std::string_view name) { return *gguf_type(name); }
 
 /// Random bytes as blocks of any type. Some factors may be infinite or NaN.
 BlockMatrix random_bytes(Backend& backend, const GgufType& type, std::int64_t rows,
@@ -203,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_that_is_decoded_in_several_strips_gives_the_produc
         most = std::max(most, std::abs(got[i] - right[i]));
         size = std::max(size, std::abs(right[i]));
       }
-      // With bf16, a sum that lies between two numbers may be rounded to either.
+      // A sum that lies between two bf16 numbers may be rounded to either.
       BOOST_TEST(most <= (type == DType::bf16 ? 0x1p-7 : 1e-5) * size, type << ' ' << transposed);
     }
   }

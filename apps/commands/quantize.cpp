@@ -41,7 +41,7 @@ void run(const Arguments& arguments) {
   LoadedRun loaded = load_run(from, options);
   loaded.model->merge_adapters();
   put_in_blocks(*loaded.model, form, from.string());
-  loaded.config.set("training.weights", "f32");  // decoded, if this run itself is trained
+  loaded.config.set("training.weights", "f32");  // a training of this run decodes the blocks
   loaded.config.set("model.lora", "0");
   const auto model = without_adapters(*loaded.model, loaded.config, *loaded.task);
   const nn::Parameters& parameters = model->parameters();

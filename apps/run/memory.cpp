@@ -32,7 +32,7 @@ nn::MemoryEstimate memory_for(const Config& config, const tasks::Task& task, std
   model.deviation = 0;  // random initial values are not needed
   const auto made = [&](Backend& backend) {
     auto decoder = std::make_unique<nn::Decoder>(backend, model, 0, config.storage());
-    decoder->parameters().allocate_deferred(*gguf_type(8));
+    decoder->parameters().allocate_deferred(*gguf_type("q8_0"));
     set_up_training(config, *decoder);
     return decoder;
   };

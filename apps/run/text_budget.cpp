@@ -259,7 +259,7 @@ std::int64_t vocabulary_for(const TextBudget& budget) {
 }
 
 std::vector<std::string> choose_text_settings(Config& config, const TextBudget& budget) {
-  // For a short text, most_epochs limits the number of operations. The model is then smaller.
+  // A short text is read most_epochs times at most, so the model for it is smaller.
   const TextModel* row = &row_for(budget.operations());
   Config chosen = config;
   StepSize size;

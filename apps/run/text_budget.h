@@ -10,7 +10,7 @@
 
 namespace longhand::app {
 
-/// What `longhand train --minutes` can use to train a language model on a text.
+/// The time, speed and text with which `longhand train --minutes` trains a language model.
 struct TextBudget {
   double seconds = 0;      // time until the training must end
   double speed = 0;        // operations per second of training steps on this machine

@@ -10,11 +10,13 @@ namespace longhand::catalog {
 namespace {
 
 const GgufType& type_named(const std::string& name) {
-  for (const GgufType* const type : block_types()) {
-    if (small_name(*type) == name) return *type;
+  const GgufType* const type = gguf_type(name);
+  if (type && type->block > 1) return *type;
+  std::string names;
+  for (const GgufType* const known : block_types()) {
+    names += (names.empty() ? "" : ", ") + small_name(*known);
   }
-  fail("attribute type: expected q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k or q6_k, got ",
-       quote(name));
+  fail("attribute type: expected one of ", names, ", got ", quote(name));
 }
 
 BlockRows rows_of(const Call& c, const std::string& input, const GgufType& type) {
@@ -62,17 +64,12 @@ HostTensor random_blocks(Rng& rng, const std::string& name, std::int64_t rows,
   for (std::size_t block = 0; block < made.values.size(); block += type.bytes) {
     const double sign = rng.below(2) == 0 ? 1 : -1;
     put(block + (name == "q6_k" ? 208 : 0), sign * factor * (0.5 + rng.uniform()));
-    // The shift of a block, where there is one, moves the middle of its numbers to about 0.
+    // A shift moves the middle of the block's numbers to about 0.
     if (packed) put(block + 2, sign * factor * (name == "q4_k" ? 7 : 15) * rng.uniform());
     if (name.ends_with("_1")) put(block + 2, -sign * factor * (largest / 2) * rng.uniform());
   }
   return made;
 }
-
-constexpr const char* all_types[] = {"q8_0", "q4_0", "q4_1", "q5_0",
-                                     "q5_1", "q4_k", "q5_k", "q6_k"};
-
-std::int64_t shortest(const std::string& type) { return type_named(type).block; }
 
 Case product(Rng& rng, const std::string& type, std::int64_t m, std::int64_t rows,
              std::int64_t columns, bool beside) {
@@ -87,8 +84,9 @@ Case product(Rng& rng, const std::string& type, std::int64_t m, std::int64_t row
 
 std::vector<Case> product_cases(Rng& rng) {
   std::vector<Case> cases;
-  for (const char* type : all_types) {
-    const std::int64_t block = shortest(type);
+  for (const GgufType* const each : block_types()) {
+    const std::string type = small_name(*each);
+    const std::int64_t block = each->block;
     cases.push_back(product(rng, type, 1, 3, block, false));
     cases.push_back(product(rng, type, 3, 5, block == 32 ? 96 : 512, true));
     cases.push_back(product(rng, type, 11, 7, block, true));
@@ -115,8 +113,9 @@ std::vector<Case> large_product_cases(Rng& rng) {
 
 std::vector<Case> row_cases(Rng& rng) {
   std::vector<Case> cases;
-  for (const char* type : all_types) {
-    const std::int64_t columns = 2 * shortest(type);
+  for (const GgufType* const each : block_types()) {
+    const std::string type = small_name(*each);
+    const std::int64_t columns = 2 * each->block;
     cases.push_back(
         {{{"w", random_blocks(rng, type, 6, columns)}, {"ids", integers(rng, {9}, 0, 5)}},
          {{"type", type}}});

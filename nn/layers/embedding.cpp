@@ -9,7 +9,9 @@ namespace longhand::nn {
 
 Embedding::Embedding(const Scope& scope, std::int64_t vocabulary, std::int64_t width,
                      Initial initial, double times)
-    : weight(scope.add("weight", {vocabulary, width}, initial, true)), scale(times) {}
+    : weight(scope.add("weight", {vocabulary, width}, initial, true)), scale(times) {
+  weight.accept_blocks();
+}
 
 Var Embedding::operator()(const Tensor& ids, DType type) const {
   try {

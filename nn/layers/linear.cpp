@@ -14,7 +14,9 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_
                std::optional<Initial> initial)
     : weight(scope.add("weight", {out, in},
                        initial.value_or(normal(1 / std::sqrt(static_cast<double>(in)))), true)),
-      bias(with_bias ? scope.add("bias", {out}, constant(0), false) : Parameter()) {}
+      bias(with_bias ? scope.add("bias", {out}, constant(0), false) : Parameter()) {
+  weight.accept_blocks();
+}
 
 Var Linear::operator()(const Var& x, const Options& options) const {
   LONGHAND_CHECK(

@@ -23,7 +23,7 @@ struct GgufContents {
 /// of 32, but not of 256.
 const GgufType& stored_type(const GgufType& wanted, std::int64_t row_length);
 
-/// What export_gguf() wrote.
+/// The result of export_gguf().
 struct ExportedGguf {
   std::string_view architecture;
   std::int64_t matrices = 0;  // number of matrices, without position embeddings

@@ -240,8 +240,8 @@ std::optional<BlockRows> rows_in_blocks(const Weights& weights, const Exchange& 
   for (const std::string& name : tensor.names) {
     if (!stored) stored = weights.find_blocks(name);
   }
+  if (!stored || !tensor.ours.accepts_blocks()) return {};
   const Shape& whole = tensor.ours.shape();
-  if (!stored || whole.rank() != 2) return {};
   const Shape expected = tensor.count == 0 ? whole : whole.with_front(tensor.count);
   LONGHAND_CHECK(stored->shape == expected, weights.name(), ": tensor ",
                  quote(tensor.names.front()), ": expected ", expected, ", got ", stored->shape);

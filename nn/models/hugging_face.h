@@ -66,9 +66,10 @@ std::vector<double> to_theirs(const Exchange& tensor, std::span<const double> ou
 /// Copies all tensors from the files, some rows at a time. If a tensor is missing or has another
 /// shape, throws an Error and changes nothing.
 void read_tensors(const Weights& weights, std::span<const Exchange> tensors);
-/// Like read_tensors(), for a model whose matrices have no memory yet (Storage::deferred). A matrix
-/// stays in the blocks of the file if the file stores all of its rows in blocks. If our rows have
-/// the same order as the file's, the blocks are not copied. Other matrices are read as `plain`.
+/// Does the same as read_tensors() for a model whose matrices have no memory yet
+/// (Storage::deferred). A matrix stays in the blocks of the file if the file stores all of its rows
+/// in blocks. If our rows have the same order as the file's, the blocks are not copied. Other
+/// matrices are read as `plain`.
 void read_tensors_in_blocks(const Weights& weights, std::span<const Exchange> tensors, DType plain);
 /// Writes `name`.safetensors in f32. If it would exceed `most` bytes (0: no limit), writes parts
 /// and an index instead.

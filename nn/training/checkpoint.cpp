@@ -73,8 +73,8 @@ std::vector<NamedTensor> as_named_in(const SafetensorsParts& parts,
 /// The blocks in which the file stores a parameter, with memory for them but without their
 /// contents. Empty if the file does not store this parameter in blocks.
 BlockMatrix blocks_in(const SafetensorsParts& file, const Parameter& p) {
-  BlockMatrix found{.parts = {}, .columns = p.shape().rank() == 2 ? p.shape().columns() : 0};
-  if (p.shape().rank() != 2) return found;
+  if (!p.accepts_blocks()) return {};
+  BlockMatrix found{.parts = {}, .columns = p.shape().columns()};
   while (found.parts.size() < most_block_parts) {
     const std::size_t before = found.parts.size();
     for (const GgufType* const type : block_types()) {

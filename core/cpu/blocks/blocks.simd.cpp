@@ -41,8 +41,9 @@ template <class Type, class Body>
   if (b < count) body(row + b * Type::bytes, b * Type::parts, 0);
 }
 
-/// Computes M entries of a column of c as products of integers. A product with q - centre is the
-/// product with q, minus `centre` times the sum of the other integers.
+/// Computes M entries of a column of c as products of integers. If the integers of a type are
+/// q - centre, computes the products with q, and subtracts `centre` times the sum of the integers
+/// of `a`.
 template <class Type, int M>
 void integer_dot_column(const BlockDots& d, std::int64_t first, const std::byte* row, float* c) {
   EightFloats sums[M][2] = {};

@@ -36,16 +36,16 @@ struct Bytes {
   friend Bytes operator>>(Bytes a, int bits) {
     for (int r = 0; r < byte_registers; ++r) {
       const auto shifted = reinterpret_cast<UnsignedShortLanes>(a.part[r]) >> bits;
-      a.part[r] = reinterpret_cast<ByteLanes>(shifted) & static_cast<std::uint8_t>(255 >> bits);
+      a.part[r] = reinterpret_cast<ByteLanes>(shifted);
     }
-    return a;
+    return a & static_cast<std::uint8_t>(255 >> bits);
   }
   friend Bytes operator<<(Bytes a, int bits) {
     for (int r = 0; r < byte_registers; ++r) {
       const auto shifted = reinterpret_cast<UnsignedShortLanes>(a.part[r]) << bits;
-      a.part[r] = reinterpret_cast<ByteLanes>(shifted) & static_cast<std::uint8_t>(255 << bits);
+      a.part[r] = reinterpret_cast<ByteLanes>(shifted);
     }
-    return a;
+    return a & static_cast<std::uint8_t>(255 << bits);
   }
 };
 

@@ -17,7 +17,8 @@
 ///   integers()  returns the integers q of one part
 namespace longhand::cpu::LONGHAND_ISA {
 
-/// The value of an IEEE binary16 number.
+/// The value of an IEEE binary16 number. from_f16() (core/float16.h) is not called, because kernels
+/// share no inline code with other files.
 [[gnu::always_inline]] inline float half_at(const std::byte* from) {
   std::uint16_t half;
   __builtin_memcpy(&half, from, sizeof half);
@@ -104,8 +105,8 @@ inline void packed_factors(const std::byte* block, Factors<8>& f) {
   }
 }
 
-/// Part `part` of 32 successive groups of 32 bytes, each of which stores two parts in the halves of
-/// its bytes.
+/// The integers of one part. Each group of 32 bytes stores two parts: one in the low halves of its
+/// bytes, and one in the high halves.
 [[gnu::always_inline]] inline Bytes half_bytes(const std::byte* groups, int part) {
   const Bytes both = load_bytes(groups + part / 2 * 32);
   return part % 2 == 0 ? both & 15 : both >> 4;
