@@ -72,7 +72,7 @@ struct KeyBlock {
         facts(of_queries),
         query_shifts(their_shifts),
         key_head(static_cast<int>(blockIdx.y)),
-        part(static_cast<int>(blockIdx.z) / 2),
+        part(wide ? static_cast<int>(blockIdx.z) / 2 : 0),
         tile(tile_at(scores.segments.key_begin, scores.segments.count, block_rows, blockIdx.x)),
         at(scores.segments[tile.segment]),
         k(shared_memory<Element>()),
@@ -136,8 +136,8 @@ struct KeyBlock {
       if (busy) {
         compute_gradients(s, dp, shifts, queries, g);
         if (shifted) add_shift_sums(shifts, s, queries.turn);
-        mix<Product>(dv[0], dp, dy);
-        mix<Product>(dk[0], s, q);
+        if (task.dv) mix<Product>(dv[0], dp, dy);
+        if (task.dk) mix<Product>(dk[0], s, q);
       }
       if (!ahead && exists(next)) {
         __syncthreads();
