@@ -379,28 +379,22 @@ void Comparison::averages(const std::string& name, const Shape& shape, const Blo
   Average slope, mean;
   double squares = 0, count = 0;
   const std::int64_t columns = shape.columns();
-  const auto each = [&](auto&& body) {
-    for (std::int64_t row = block.row; row < block.row + block.rows; ++row) {
-      for (std::int64_t column = block.column; column < block.column + block.columns; ++column) {
-        const auto i = static_cast<std::size_t>(row * columns + column);
-        if (std::isfinite(c.expected[i]) && std::isfinite(c.got[i])) body(i);
+  for (std::int64_t row = block.row; row < block.row + block.rows; ++row) {
+    for (std::int64_t column = block.column; column < block.column + block.columns; ++column) {
+      const auto i = static_cast<std::size_t>(row * columns + column);
+      if (!std::isfinite(c.expected[i]) || !std::isfinite(c.got[i])) continue;
+      const double e = c.expected[i], d = c.got[i] - e;
+      slope.deviation += d * e;
+      mean.deviation += d;
+      squares += e * e;
+      count += 1;
+      for (std::size_t t = 0; t < static_cast<std::size_t>(trials); ++t) {
+        slope.all[t] += growth_ * c.all[t][i] * e;
+        slope.operands[t] += c.operands[t][i] * e;
+        mean.all[t] += growth_ * c.all[t][i];
+        mean.operands[t] += c.operands[t][i];
       }
     }
-  };
-  each([&](std::size_t i) {
-    const double e = c.expected[i], d = c.got[i] - e;
-    slope.deviation += d * e;
-    mean.deviation += d;
-    squares += e * e;
-    count += 1;
-  });
-  for (std::size_t t = 0; t < static_cast<std::size_t>(trials); ++t) {
-    each([&](std::size_t i) {
-      slope.all[t] += growth_ * c.all[t][i] * c.expected[i];
-      slope.operands[t] += c.operands[t][i] * c.expected[i];
-      mean.all[t] += growth_ * c.all[t][i];
-      mean.operands[t] += c.operands[t][i];
-    });
   }
   if (squares == 0) return;
   const double size = std::sqrt(squares / count);

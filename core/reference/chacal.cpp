@@ -62,7 +62,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
   const std::int64_t width = op.scores.q.width, v_width = op.v.width, group = scores.group();
   std::vector<double> dgamma(static_cast<std::size_t>(op.gamma.size()), 0.0);
   std::vector<double> dsink(static_cast<std::size_t>(op.sink ? op.scores.q.heads : 0), 0.0);
-  ScoreGradients more(op.scores, op.dscores);
+  ScoreGradients more(scores, op.scores, op.dscores);
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
     const std::int64_t n = s.keys;
@@ -104,7 +104,7 @@ void run(ReferenceBackend&, const ChacalBackward& op) {
               dp += w(i, c) * ((1 - g) * v(s.key + j, kv, c) + past);
             }
             const double ds = p(i, j) * (dp - w_y), scaled = op.scores.scale * ds;
-            more.add(s, i, h, j, ds, scores.raw(s, i, h, j));
+            more.add(s, i, h, j, ds);
             for (std::int64_t c = 0; c < width; ++c) {
               r[c] += scaled * scores.k(s.key + j, kv, c);
               sum_dk(j, c) += scaled * tau * scores.q(s.query + i, h, c);

@@ -9,8 +9,7 @@
 namespace longhand::reference {
 
 HeadRows::HeadRows(const Heads& x)
-    : address_(x.data.address()),
-      type_(x.data.dtype()),
+    : entries_(x.data ? x.data.to_doubles() : std::vector<double>()),
       columns_(x.data ? x.data.columns() : 0),
       first_(x.first_column),
       width_(x.width) {}
@@ -95,15 +94,17 @@ std::vector<double> ScoreRows::row(const Sequence& s, std::int64_t t, std::int64
   return all;
 }
 
-ScoreGradients::ScoreGradients(const Scores& scores, const ScoreTargets& targets)
-    : targets_(targets),
+ScoreGradients::ScoreGradients(const ScoreRows& rows, const Scores& scores,
+                               const ScoreTargets& targets)
+    : rows_(rows),
+      targets_(targets),
       heads_(scores.q.heads),
       tau_(static_cast<std::size_t>(targets.multiplier ? scores.multiplier.size() : 0), 0.0),
       shift_(static_cast<std::size_t>(targets.decay ? scores.decay.size() : 0), 0.0) {}
 
 void ScoreGradients::add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j,
-                         double ds, double raw) {
-  if (targets_.multiplier) tau_[(s.query + t) * heads_ + h] += ds * raw;
+                         double ds) {
+  if (targets_.multiplier) tau_[(s.query + t) * heads_ + h] += ds * rows_.raw(s, t, h, j);
   if (!targets_.decay) return;
   shift_[(s.key + s.position(t)) * heads_ + h] += ds;
   shift_[(s.key + j) * heads_ + h] -= ds;
@@ -178,7 +179,7 @@ void attend_backward(const ScoreRows& scores, const AttentionBackward& op,
   const HeadResult dq(op.dq), dk(op.dk), dv(op.dv);
   const std::int64_t width = op.scores.q.width, v_width = op.v.width, group = scores.group();
   const double scale = op.scores.scale;
-  ScoreGradients more(op.scores, op.dscores);
+  ScoreGradients more(scores, op.scores, op.dscores);
 
   for (const Sequence& s : sequences(op.scores.queries, op.scores.keys)) {
     for (std::int64_t kv = 0; kv < op.v.heads; ++kv) {
@@ -196,7 +197,7 @@ void attend_backward(const ScoreRows& scores, const AttentionBackward& op,
           std::vector<double> r(static_cast<std::size_t>(width), 0.0);
           for (std::int64_t j = query.first; j < query.end; ++j) {
             const double p = row.p[j - query.first], ds = row.ds[j - query.first];
-            more.add(s, t, h, j, ds, scores.raw(s, t, h, j));
+            more.add(s, t, h, j, ds);
             for (std::int64_t c = 0; c < width; ++c) {
               r[c] += scale * ds * scores.k(s.key + j, kv, c);
               sum_dk(j, c) += scale * tau * ds * scores.q(i, h, c);

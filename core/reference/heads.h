@@ -10,26 +10,17 @@
 
 namespace longhand::reference {
 
-/// Reads heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type can be read,
-/// even bf16, which the reference backend itself does not support.
+/// A copy of heads as doubles: x(i, h, c) is entry c of head h of row i. Any float type can be
+/// copied, even bf16, which the reference backend itself does not support.
 class HeadRows {
  public:
   explicit HeadRows(const Heads& x);
   double operator()(std::int64_t i, std::int64_t h, std::int64_t c) const {
-    const std::int64_t at = i * columns_ + first_ + h * width_ + c;
-    switch (type_) {
-      case DType::f64:
-        return static_cast<const double*>(address_)[at];
-      case DType::f32:
-        return static_cast<double>(static_cast<const float*>(address_)[at]);
-      default:
-        return static_cast<double>(static_cast<float>(static_cast<const bf16*>(address_)[at]));
-    }
+    return entries_[i * columns_ + first_ + h * width_ + c];
   }
 
  private:
-  const void* address_;
-  DType type_;
+  std::vector<double> entries_;
   std::int64_t columns_, first_, width_;
 };
 
@@ -107,14 +98,14 @@ class ScoreRows {
 /// scores. put() stores each of the two gradients that has a target.
 class ScoreGradients {
  public:
-  ScoreGradients(const Scores& scores, const ScoreTargets& targets);
-  /// Adds the terms of one score to the gradients of tau and of the shifts. For query t and the key
-  /// at position j, `ds` is the gradient of the score, and `raw` is ScoreRows::raw().
-  void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds,
-           double raw);
+  ScoreGradients(const ScoreRows& rows, const Scores& scores, const ScoreTargets& targets);
+  /// Adds the terms of one score to the gradients of tau and of the shifts. `ds` is the gradient of
+  /// the score of query t and the key at position j.
+  void add(const Sequence& s, std::int64_t t, std::int64_t h, std::int64_t j, double ds);
   void put() const;
 
  private:
+  const ScoreRows& rows_;
   const ScoreTargets& targets_;
   std::int64_t heads_;
   std::vector<double> tau_, shift_;

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "cuda/emulator/backend.h"
+#include "cuda/emulator/memory.h"
 
 namespace longhand::emulator {
 
@@ -48,6 +49,9 @@ class Device {
   /// Does work until `done` returns true or no work is left.
   template <class Done>
   void finish(const Done& done) {
+    if (done()) return;
+    // Each kernel opens the memory too. That takes no time while it is open already.
+    const Access access;
     while (!done() && do_any()) {
     }
   }

@@ -155,19 +155,18 @@ class Product {
                         .out = a.address()},
                        math_ == Math::bf16);
     std::vector<std::int8_t> integers;
-    std::vector<std::int32_t> fours;
-    std::vector<float> factors, sums_of_parts;
+    std::vector<float> factors, sums_of_parts, half_sums;
     RoundedRows rounded{.k = k};
     if (math_ == Math::fast) {
       const auto size = static_cast<std::size_t>(m_ * k);
       integers.resize(size);
-      fours.resize(size / 4);
       factors.resize(size / block_part);
       sums_of_parts.resize(size / block_part);
+      half_sums.resize(size / block_part);
       rounded.integers = integers.data();
-      rounded.fours = fours.data();
       rounded.factors = factors.data();
       rounded.sums = sums_of_parts.data();
+      rounded.half_sums = half_sums.data();
       kernels_for<BlockKernels>(backend_.isa()).round_rows(a.data<float>(), m_, rounded);
     }
     for_each_strip(

@@ -41,13 +41,14 @@ template <class Type, class Body>
   if (b < count) body(row + b * Type::bytes, b * Type::parts, 0);
 }
 
-/// Computes M entries of a column of c as products of integers. If the integers of a type are
-/// q - centre, computes the products with q, and subtracts `centre` times the sum of the integers
-/// of `a`.
+/// Computes M entries of a column of c. For a number (q - centre) factor + shift of w, the products
+/// q a are sums of integers. The other terms are products of floats with the sum of a over a part:
+///   sum of w a = factor sum of q a + (shift - centre factor) sum of a.
 template <class Type, int M>
 void integer_dot_column(const BlockDots& d, std::int64_t first, const std::byte* row, float* c) {
   EightFloats sums[M][2] = {};
-  float shifts[M][2] = {};
+  // sums of the shifts, and of the factors, times the sums of a
+  float shifts[M][2] = {}, centres[M][2] = {};
   const std::int64_t parts = d.a.k / block_part;
   for_each_block<Type>(row, d.a.k, [&](const std::byte* block, std::int64_t at, int which) {
     Factors<Type::parts> f;
@@ -60,19 +61,24 @@ void integer_dot_column(const BlockDots& d, std::int64_t first, const std::byte*
       for (int m = 0; m < M; ++m) {
         const std::int64_t p = (first + m) * parts + at + part;
         const Bytes a = load_bytes(d.a.integers + p * block_part);
-        EightInts integers = sums_of_products<Type::is_signed>(q, a);
-        if constexpr (Type::centre > 0) {
-          integers = minus_shifted<__builtin_ctz(Type::centre)>(integers, d.a.fours + 8 * p);
-        }
+        const EightInts integers = sums_of_products<Type::is_signed>(q, a);
         const float factor = d.a.factors[p];
         add_scaled<Type::equal>(sums[m][to], integers, f.low[part] * factor, f.high[part] * factor);
         if constexpr (Type::shifts) shifts[m][to] += f.shift[part] * d.a.sums[p];
+        if constexpr (Type::centre > 0 && Type::equal) centres[m][to] += f.low[part] * d.a.sums[p];
+        if constexpr (Type::centre > 0 && !Type::equal) {
+          const float half = d.a.half_sums[p];
+          centres[m][to] += f.low[part] * half + f.high[part] * (d.a.sums[p] - half);
+        }
       }
     }
   });
 #pragma GCC unroll 2
   for (int m = 0; m < M; ++m) {
-    c[m * d.ldc] = sum(sums[m][0], sums[m][1]) + (shifts[m][0] + shifts[m][1]);
+    float entry = sum(sums[m][0], sums[m][1]);
+    if constexpr (Type::shifts) entry += shifts[m][0] + shifts[m][1];
+    if constexpr (Type::centre > 0) entry -= Type::centre * (centres[m][0] + centres[m][1]);
+    c[m * d.ldc] = entry;
   }
 }
 
@@ -140,13 +146,13 @@ void round_rows(const float* a, std::int64_t rows, const RoundedRows& to) {
       __builtin_memcpy(integers + i, &bytes, sizeof bytes);
     }
     to.factors[p] = factor;
-    int total = 0;
-    for (int j = 0; j < 8; ++j) {
-      const std::int8_t* const four = integers + 4 * j;
-      to.fours[8 * p + j] = (four[0] + four[1]) + (four[2] + four[3]);
-      total += to.fours[8 * p + j];
+    int first = 0, last = 0;
+    for (int j = 0; j < block_part / 2; ++j) {
+      first += integers[j];
+      last += integers[block_part / 2 + j];
     }
-    to.sums[p] = factor * static_cast<float>(total);
+    to.half_sums[p] = factor * static_cast<float>(first);
+    to.sums[p] = factor * static_cast<float>(first + last);
   }
 }
 

@@ -60,8 +60,9 @@ struct Bytes {
 /// The low halves of 16 bytes, then their high halves.
 inline Bytes halves_of(const void* from) {
 #if defined(LONGHAND_BLOCKS_AVX2)
-  const __m128i bytes = _mm_loadu_si128(static_cast<const __m128i*>(from));
-  const __m256i both = _mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes);
+  const __m256i twice =
+      _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+  const __m256i both = _mm256_srlv_epi32(twice, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
   return {{reinterpret_cast<ByteLanes>(both) & 15}};
 #else
   const ByteLanes bytes = load_raw<ByteLanes>(from);
@@ -122,15 +123,6 @@ template <bool is_signed>
   }
 #endif
   return sums;
-}
-
-/// a - 2^bits b
-template <int bits>
-[[gnu::always_inline]] inline EightInts minus_shifted(EightInts a, const std::int32_t* b) {
-  for (int r = 0; r < byte_registers; ++r) {
-    a.part[r] -= load_raw<FourBytes>(b + r * 8 / byte_registers) << bits;
-  }
-  return a;
 }
 
 /// sums_j + integers_j * low for j < 4, and sums_j + integers_j * high for j >= 4.

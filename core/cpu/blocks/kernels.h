@@ -17,9 +17,9 @@ inline constexpr std::int64_t block_part = 32;
 struct RoundedRows {
   std::int64_t k = 0;
   std::int8_t* integers = nullptr;  // [rows][k]
-  std::int32_t* fours = nullptr;    // [rows][k / 4]: sums of 4 integers
   float* factors = nullptr;         // [rows][k / 32]
   float* sums = nullptr;            // [rows][k / 32]: sums of 32 integers, times the factor
+  float* half_sums = nullptr;       // [rows][k / 32]: the same for the first 16 integers of a part
 };
 
 /// The arguments of a product of a few rows of `a` with rows of w in blocks:
