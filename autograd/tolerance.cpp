@@ -36,10 +36,19 @@ double moved_f32(double value, Rng& rng) {
 
 Result read(const Tensor& x) { return {x.shape(), x.dtype(), x.to_doubles()}; }
 
-/// Runs the operation forward and backward, with fixed output gradients. If the random generator
-/// `moves` is given, the output gradients are changed at random by about the rounding error of f32.
+/// The output gradients of every run are the first numbers of this series.
+class OutputGradients {
+ public:
+  double next() { return round_to(rng_.normal(), DType::bf16); }
+
+ private:
+  Rng rng_{7, Purpose::test};
+};
+
+/// Runs the operation forward and backward. `gradients` contains the output gradients of all
+/// outputs one after another. If it is null, they are OutputGradients.
 Results run(const catalog::Operation& operation, const catalog::Case& values, Backend& backend,
-            DType activations, Rng* moves) {
+            DType activations, const Values* gradients) {
   const catalog::Call call = prepare(operation, values, backend, activations, true);
   Tape tape;
   std::vector<catalog::Output> outputs;
@@ -48,16 +57,14 @@ Results run(const catalog::Operation& operation, const catalog::Case& values, Ba
     outputs = operation.run(call);
   }
   Results results;
-  Rng rng(7, Purpose::test);
+  OutputGradients series;
+  std::size_t at = 0;
   for (const catalog::Output& output : outputs) {
     const Tensor& y = output.value.value();
     results[output.name] = read(y);
     if (!is_float(y.dtype())) continue;
     Values dy(static_cast<std::size_t>(y.size()));
-    for (double& value : dy) {
-      value = round_to(rng.normal(), DType::bf16);
-      if (moves) value = moved_f32(value, *moves);
-    }
+    for (double& value : dy) value = gradients ? gradients->at(at++) : series.next();
     if (output.value.wants_grad()) {
       output.value.sink().add(Tensor::from(backend, y.shape(), y.dtype(), dy));
     }
@@ -192,6 +199,14 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& drawn, Bac
   using catalog::Role;
   const catalog::Case values = rounded(operation, drawn, DType::f32);
   const Results expected = run(operation, values, reference, DType::f64);
+  std::int64_t count = 0;
+  for (const std::string& output : operation.outputs) {
+    const auto y = expected.find(output);
+    if (y != expected.end() && is_float(y->second.dtype)) count += y->second.shape.size();
+  }
+  OutputGradients series;
+  Values gradients(static_cast<std::size_t>(count));
+  for (double& value : gradients) value = series.next();
   bool has_master = false;
   for (const catalog::Argument& argument : operation.inputs) {
     has_master =
@@ -209,9 +224,10 @@ Noise noise(const catalog::Operation& operation, const catalog::Case& drawn, Bac
         if (argument.role == Role::master && !with_master) continue;
         for (double& value : found->second.values) value = moved_f32(value, rng);
       }
-      Rng again = rng;
-      const Results stored = run(operation, moved, reference, DType::f32, &rng);
-      const Results exact = run(operation, moved, reference, DType::f64, &again);
+      Values moved_gradients = gradients;
+      for (double& value : moved_gradients) value = moved_f32(value, rng);
+      const Results stored = run(operation, moved, reference, DType::f32, &moved_gradients);
+      const Results exact = run(operation, moved, reference, DType::f64, &moved_gradients);
       for (const auto& [name, y] : expected) {
         const Values &at = stored.at(name).values, &from = exact.at(name).values;
         Values& d = all[name].emplace_back(y.values.size());

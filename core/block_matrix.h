@@ -9,8 +9,8 @@
 namespace longhand {
 
 /// Successive rows of a matrix, stored as in a GGUF file. Each row is divided into blocks of
-/// neighbouring numbers, and each block into small integers and the factor by which they are
-/// multiplied (core/gguf_blocks.h).
+/// neighbouring numbers. A block stores small integers and the factor by which they are multiplied.
+/// Some types also store a shift (core/gguf_blocks.h).
 struct BlockRows {
   const GgufType* type = nullptr;
   Tensor bytes = {};  // u8 [rows, bytes of a row]

@@ -103,6 +103,16 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+void MappedFile::forget(std::span<const std::byte> part) const {
+  if (bytes_.empty() || part.empty()) return;
+  LONGHAND_CHECK(part.data() >= bytes_.data() && part.data() + part.size() <= &bytes_.back() + 1,
+                 "forget: expected a part of the mapped file");
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = static_cast<std::size_t>(part.data() - bytes_.data()) / page * page;
+  const auto end = static_cast<std::size_t>(part.data() - bytes_.data()) + part.size();
+  ::madvise(const_cast<std::byte*>(bytes_.data()) + first, end - first, MADV_DONTNEED);
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {

@@ -19,6 +19,9 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// Removes the pages of this part of the file from the process's memory. They are read again at
+  /// the next access.
+  void forget(std::span<const std::byte> part) const;
 
  private:
   std::span<const std::byte> bytes_;

@@ -156,6 +156,7 @@ void SafetensorsFile::check_sums() const {
     LONGHAND_CHECK(sum == checksums_[i], subject(name_, entries_[i].name),
                    "damaged: expected data with the checksum ", quote(checksums_[i]), ", got ",
                    sum);
+    forget(entries_[i]);
   }
 }
 

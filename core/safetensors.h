@@ -64,6 +64,9 @@ class SafetensorsFile {
   bool has_checksums() const { return !checksums_.empty() || entries_.empty(); }
   /// Throws an Error if the bytes of a tensor do not match their checksum.
   void check_sums() const;
+  /// Removes the pages of a tensor's bytes from the process's memory, if the file is mapped. They
+  /// are read again at the next access.
+  void forget(const SafetensorsEntry& entry) const { file_.forget(entry.bytes); }
 
   /// The tensors in the order of their bytes in the file.
   std::span<const SafetensorsEntry> entries() const& { return entries_; }

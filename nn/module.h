@@ -33,8 +33,8 @@ struct Rows {
 /// and the model's list of parameters each have a copy, and freezing one copy freezes the
 /// parameter.
 ///
-/// A matrix may also be stored in blocks of rounded numbers (core/block_matrix.h). It is then
-/// frozen for good and has no value(): only the layers Linear and Embedding can use it.
+/// A matrix may also be stored in blocks of rounded numbers (core/block_matrix.h). While it is in
+/// blocks, it is frozen, and value() throws an Error. Only Linear and Embedding can use blocks.
 class Parameter {
  public:
   Parameter() = default;
@@ -56,8 +56,8 @@ class Parameter {
   bool accepts_blocks() const { return state_->accepts_blocks; }
   /// Replaces the value, or the blocks, by a tensor of this type with undefined contents.
   void allocate(DType type) const;
-  /// The memory of the value or of the blocks. If the value will be read from a file and has no
-  /// memory yet (Storage::deferred), one byte per number.
+  /// The size of the value or of the blocks. If the value will be read from a file and has no
+  /// memory yet (Storage::deferred), counts one byte per number.
   std::size_t bytes() const;
   /// True if weight decay applies to this parameter, usually a matrix.
   bool decays() const { return state_->decays; }
@@ -170,12 +170,13 @@ class Parameters {
   /// blocks.0.mixing.out.weight, but not blocks.01.weight. Throws an Error if there are none.
   std::vector<Parameter> under(std::string_view scope) const;
   std::int64_t count() const;  // number of entries of all parameters
-  /// Rounds the matrices whose layers accept blocks to blocks of this type. Matrices whose rows are
-  /// not whole blocks keep their values. Returns the number of matrices that are in blocks then.
+  /// Rounds matrices to blocks of this type if their layers accept blocks. Matrices that are
+  /// already in blocks of any type, or whose rows are not whole blocks, stay as they are. Returns
+  /// the number of matrices that are in blocks afterwards.
   std::int64_t put_in_blocks(const GgufType& type) const;
-  /// Gives memory to matrices that have none yet (Storage::deferred): blocks of this type, with
-  /// undefined contents, or a tensor if the layer does not accept blocks or a row is not made of
-  /// whole blocks.
+  /// Allocates the matrices that have no memory yet (Storage::deferred). They become blocks of this
+  /// type with undefined contents, or tensors if their layer does not accept blocks or their rows
+  /// are not whole blocks.
   void allocate_deferred(const GgufType& type) const;
   /// Decodes all blocks to tensors of the type type().
   void decode_blocks() const;

@@ -1,7 +1,9 @@
 #include "core/safetensors.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <string>
 #include "tests/check.h"
@@ -55,6 +57,19 @@ void expect_refusals(const std::vector<std::pair<std::string, std::string>>& cas
   for (const auto& [bytes, message] : cases) BOOST_TEST(refusal(bytes) == message);
 }
 
+/// The KiB of mapped files that are in the memory of this process.
+std::int64_t mapped_kib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    if (word != "RssFile:") continue;
+    std::int64_t kib = 0;
+    status >> kib;
+    return kib;
+  }
+  return -1;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_written_file_is_read_back) {
@@ -82,6 +97,27 @@ BOOST_AUTO_TEST_CASE(a_written_file_is_read_back) {
     BOOST_TEST(reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % size_of(wanted.dtype) == 0u);
   }
   BOOST_TEST(folder.count() == 1);
+}
+
+// The memory for a large model would otherwise contain the whole file beside the parameters.
+BOOST_AUTO_TEST_CASE(checked_and_forgotten_tensors_leave_no_pages_in_memory) {
+  constexpr std::int64_t kib = 32 << 10;
+  const TemporaryFolder folder;
+  const std::vector<std::uint8_t> bytes(static_cast<std::size_t>(kib) << 10, 7);
+  const std::vector<SafetensorsItem> items{item("a", DType::u8, {kib << 10}, bytes)};
+  write_safetensors(folder / "a.safetensors", items);
+  const SafetensorsFile file = SafetensorsFile::open(folder / "a.safetensors");
+  const std::int64_t before = mapped_kib();
+  BOOST_TEST_REQUIRE(before >= 0);
+
+  file.check_sums();
+  BOOST_TEST(mapped_kib() < before + kib / 8);
+  const SafetensorsEntry& entry = file.at("a");
+  BOOST_TEST(std::ranges::count(entry.bytes, std::byte{7}) == kib << 10);
+  BOOST_TEST(mapped_kib() > before + kib / 2);
+  file.forget(entry);
+  BOOST_TEST(mapped_kib() < before + kib / 8);
+  BOOST_TEST(std::ranges::count(entry.bytes, std::byte{7}) == kib << 10);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_tensors_is_read_back) {

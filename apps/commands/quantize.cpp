@@ -41,7 +41,8 @@ void run(const Arguments& arguments) {
   LoadedRun loaded = load_run(from, options);
   loaded.model->merge_adapters();
   put_in_blocks(*loaded.model, form, from.string());
-  loaded.config.set("training.weights", "f32");  // a training of this run decodes the blocks
+  loaded.config.set("training.weights",
+                    "f32");  // training decodes the blocks without --weights file
   loaded.config.set("model.lora", "0");
   const auto model = without_adapters(*loaded.model, loaded.config, *loaded.task);
   const nn::Parameters& parameters = model->parameters();
@@ -70,7 +71,7 @@ void run(const Arguments& arguments) {
 
 const Register command{
     {.name = "quantize",
-     .summary = "rounds a run's matrices to blocks of 4 or 8 bits per number, as a new run",
+     .summary = "writes a new run with matrices rounded to blocks of 4 or 8 bits per number",
      .usage = {"RUN --type TYPE --out NEW [--step N]"},
      .options = join({{"type", "TYPE", text("type of the blocks: ", written_block_types())},
                       {"out", "NEW", "run folder to write"},
@@ -81,12 +82,11 @@ const Register command{
      .examples = {"quantize runs/book --type q8_0 --out runs/book-8",
                   "generate runs/book-8 --prompt \"Once upon\""},
      .notes =
-         "A block stores 32 numbers (256 in q4_k) as small integers and a factor. The new run\n"
-         "needs a quarter or an eighth of the memory, and generates text faster, because\n"
-         "the matrices are never decoded as a whole. LoRA matrices are merged first.\n"
-         "Matrices whose rows are not whole blocks stay f32. Trainings of the new run decode\n"
-         "the blocks, except train --from NEW --weights file --lora RANK, which trains\n"
-         "LoRA matrices beside the blocks.",
+         "A block stores 32 numbers (256 in q4_k) as small integers and a factor. The matrices\n"
+         "need about a quarter (q8_0) or a seventh (q4_0, q4_k) of the memory of f32.\n"
+         "LoRA matrices are merged first. Matrices whose rows are not whole blocks stay f32.\n"
+         "To train the new run, `train` decodes the blocks. Only train --from NEW\n"
+         "--weights file --lora RANK keeps the blocks, and trains LoRA matrices.",
      .takes_words = true,
      .run = run}};
 

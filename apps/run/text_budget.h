@@ -19,10 +19,11 @@ struct TextBudget {
   double operations() const { return seconds * speed; }
 };
 
-/// Minimum number of bytes to train on for which --minutes chooses settings.
+/// --minutes requires at least this many bytes to train on.
 inline constexpr std::int64_t shortest_text = 20'000;
 
-/// Number of tokens of the tokenizer that is trained on the text, including the 256 bytes.
+/// Number of tokens of the tokenizer that is trained on the text, including 256 tokens for single
+/// bytes.
 std::int64_t vocabulary_for(const TextBudget& budget);
 
 /// Sets the model, the batch size and the optimizer as the budget allows. Settings that a file or a

@@ -28,9 +28,10 @@ std::string written_block_types() {
 
 void put_in_blocks(const nn::Decoder& model, const WeightForm& form, const std::string& source) {
   if (!form.blocks) return;
-  LONGHAND_CHECK(model.parameters().put_in_blocks(*form.blocks) > 0, source, ": --weights ",
-                 small_name(*form.blocks), ": expected a matrix whose rows are multiples of ",
-                 form.blocks->block, " numbers, got none");
+  LONGHAND_CHECK(model.parameters().put_in_blocks(*form.blocks) > 0, source,
+                 ": cannot be rounded to ", small_name(*form.blocks),
+                 ": expected a matrix whose rows have a multiple of ", form.blocks->block,
+                 " numbers, got none");
 }
 
 }  // namespace longhand::app

@@ -10,9 +10,9 @@
 
 namespace longhand::app {
 
-/// The form in which the matrices of a loaded model are in memory. By default, those of a run have
-/// the form of its checkpoint, and those of a published model are f32, or bf16 if all of them are
-/// stored in bf16.
+/// The form in which the matrices of a loaded model are in memory. By default, the matrices of a run
+/// keep the form of its checkpoint. Matrices of a published model become bf16 if the file stores all
+/// of its matrices in bf16, otherwise f32.
 struct WeightForm {
   std::optional<DType> matrices = {};  // f32 or bf16
   const GgufType* blocks = nullptr;    // rounded to blocks of this type
@@ -22,7 +22,7 @@ struct WeightForm {
 /// The form with this name: f32, bf16, a type of blocks that can be written, or file. For another
 /// name, throws the usage error of the flag --weights.
 WeightForm weight_form(std::string_view name);
-/// The names of the types of blocks that can be written: "q8_0, q4_0, ...".
+/// The names of the types of blocks that can be written: "q4_0, q8_0, ...".
 std::string written_block_types();
 
 /// Rounds the matrices of the model to form.blocks, if given. Throws an Error that begins with

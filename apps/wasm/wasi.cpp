@@ -11,6 +11,7 @@ extern "C" int madvise(void*, std::size_t, int) { return 0; }
 namespace longhand {
 
 MappedFile::~MappedFile() = default;
+void MappedFile::forget(std::span<const std::byte>) const {}
 MappedFile::MappedFile(MappedFile&&) noexcept = default;
 MappedFile& MappedFile::operator=(MappedFile&&) noexcept = default;
 

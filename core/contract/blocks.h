@@ -18,9 +18,9 @@ namespace longhand {
 /// Either all float tensors are f64, or bias [rows] is f32 and the other float tensors are any mix
 /// of f32 and bf16. Bias and residual may be empty, and must be empty if transpose_w is false.
 ///
-/// With Math::fast, a backend may also round the entries of `a` if there are few rows of `a`: to
-/// 127 steps of the largest magnitude among 32 neighbouring entries. The products are then products
-/// of integers.
+/// With Math::fast and few rows of `a`, a backend may also round the entries of `a` to multiples of
+/// m / 127, where m is the largest magnitude in a group of 32 neighbouring entries. The products
+/// are then products of integers.
 struct BlockMatmul {
   static constexpr std::string_view name = "block_matmul";
   Tensor a;

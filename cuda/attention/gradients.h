@@ -15,8 +15,8 @@
 /// For DeltaFormer, W_i replaces dy_i, the output y_j replaces v_j, D_i is W_i . z_i, and dS_ij is
 /// also multiplied by the gain of query i.
 ///
-/// For heads wider than 128 columns (wide.h), a block computes either dq, dk or dv, for 32 rows. It
-/// computes P and dP from the products of all columns, but for dv only P.
+/// For heads wider than 128 columns (wide.h), a block computes either dq, dk or dv, for 32 rows. A
+/// block for dq or dk computes P and dP from all columns, and a block for dv computes only P.
 namespace longhand::cuda {
 
 /// The arguments of the two kernels that compute dq, dk, dv and the gradients of Scores::multiplier
@@ -102,7 +102,7 @@ template <Steps steps>
 constexpr int gradient_threads = steps == Steps::wide ? wide_threads : attention_threads;
 template <Steps steps>
 constexpr int gradient_rows = steps == Steps::wide ? wide_rows : tile_rows;
-/// The number of keys, in the kernel for dq, or of queries per step of the main loop.
+/// Rows per step of the main loop: keys in the kernel for dq, queries in the kernel for dk and dv.
 template <class Product, int slice, Steps steps>
 constexpr int gradient_step = steps == Steps::wide ? wide_step : step_rows<Product, slice>;
 /// The size of a block's dynamic shared memory.

@@ -3,10 +3,10 @@
 namespace longhand::cuda {
 namespace {
 
-/// The numbers of one query that the kernel for dk and dv needs. `factor` is scale tau log2 e,
-/// where tau is Scores::multiplier. The member `tau` is also multiplied by the query's gain, if the
-/// task has gains. `log_sum` is the logarithm of the softmax denominator, times
-/// log2 e. `dot` is dy . y.
+/// The numbers of one query that the kernel for dk and dv needs. `factor` is scale log2 e times
+/// Scores::multiplier. `tau` is Scores::multiplier, times the query's gain if the task has gains.
+/// `log_sum` is the logarithm of the softmax denominator, times log2 e. `dot` is the query's entry
+/// of GradientTask::row_dots.
 struct alignas(16) QueryFacts {
   float factor, log_sum, tau, dot;
 };
@@ -16,9 +16,9 @@ struct alignas(16) QueryFacts {
 /// where tau is Scores::multiplier. For ChaCAL, dy is the solution W of its backward system, and
 /// dv_j is also multiplied by 1 - gamma. The sums include all query heads that read key head
 /// blockIdx.y. Scores are transposed: each row is a key. If the scores have shifts (Scores::decay),
-/// the block also computes the gradients of its keys' shifts for each query head. The steps of the
-/// block are member functions, in the order in which run() calls them. For wide heads (wide.h), the
-/// block computes up to wide_columns columns of either dk or dv.
+/// the block also computes the gradients of its keys' shifts for each query head. Its phases are
+/// member functions, in the order in which run() calls them. For wide heads (wide.h), the block
+/// computes up to wide_columns columns of either dk or dv.
 template <class Product, int slice, Steps steps, bool shifted>
 struct KeyBlock {
   using Element = typename Product::Element;
@@ -27,7 +27,7 @@ struct KeyBlock {
   [[maybe_unused]] static constexpr bool ahead = steps == Steps::ahead;
   static constexpr int block_rows = gradient_rows<steps>;
   static constexpr int step = gradient_step<Product, slice, steps>;
-  // numbers of columns of dk or dv and of queries of a step for each warp, in groups of 8
+  // for each warp, in groups of 8: n columns of dk or dv, and m queries of a step
   static constexpr int n = wide ? Tiles::slices * Tiles::n : slice / 8;
   static constexpr int m = wide ? 2 : step / 8;
   static constexpr int stride = Product::stride(slice);
@@ -52,8 +52,8 @@ struct KeyBlock {
   const int key_head, part;
   const Tile tile;
   const SegmentView at;
-  // In shared memory, unless heads are wide. k and v: the tile's keys and values. ring: the
-  // queries, and their dy, of one or two steps of the main loop.
+  // Tiles in shared memory, not used for wide heads (WideTiles). k and v: the tile's keys and
+  // values. ring: the queries, and their dy, of one or two steps of the main loop.
   Element *const k, *const v, *const ring;
   const int rows;           // number of keys in the tile; not positive if this block has no tile
   const int warp_row, row;  // indices of the warp's and this thread's first key in the tile
@@ -251,8 +251,8 @@ struct KeyBlock {
     if (!shifted || r >= min(step, at.queries - queries.begin) || !exists(queries)) return 0;
     return scores.shift_of(at.key + at.offset() + queries.begin + r, queries.head);
   }
-  /// Stores the numbers of the query that this thread loads for a step. Since all warps have read
-  /// the previous numbers with this `turn`, they have passed a barrier.
+  /// Stores the numbers of the query that this thread loads for a step. They overwrite numbers with
+  /// the same `turn`. All warps have passed a barrier after they read those.
   __device__ __forceinline__ void store_facts(int turn, const QueryFacts& of, float shift) const {
     if (static_cast<int>(threadIdx.x) >= step) return;
     facts[turn][threadIdx.x] = of;
@@ -284,9 +284,8 @@ struct KeyBlock {
     dots<Product, slice>(s, k + own, q);
     dots<Product, slice>(dp, v + own, dy);
   }
-  /// Replaces the warp's products s = k . q by tau dS, where tau is Scores::multiplier, but by dS
-  /// if the scores have shifts. Replaces the products dp = v . dy by P; for ChaCAL, P is multiplied
-  /// by 1 - gamma.
+  /// Replaces the warp's products s = k . q by dS, multiplied by QueryFacts::tau unless the scores
+  /// have shifts. Replaces the products dp = v . dy by P; for ChaCAL, P is multiplied by 1 - gamma.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, const Shifts& shifts,
                                                     const Step& queries, float g) const {
 #pragma unroll

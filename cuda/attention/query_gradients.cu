@@ -5,7 +5,7 @@ namespace {
 
 /// A thread block that computes the gradients of one tile of queries,
 ///   r_i = scale sum_j dS_ij k_j;  dq_i = tau_i r_i;  dtau_i = q_i . r_i,
-/// where tau_i is the multiplier of query i's scores (Scores::multiplier). Its steps are member
+/// where tau_i is the multiplier of query i's scores (Scores::multiplier). Its phases are member
 /// functions, in the order in which run() calls them. For wide heads (wide.h), the block computes
 /// up to wide_columns columns of r_i and dq_i, and the terms of dtau_i from these columns.
 template <class Product, int slice, Steps steps, bool shifted>
@@ -16,7 +16,7 @@ struct QueryBlock {
   [[maybe_unused]] static constexpr bool ahead = steps == Steps::ahead;
   static constexpr int block_rows = gradient_rows<steps>;
   static constexpr int step = gradient_step<Product, slice, steps>;
-  // numbers of columns of dq and of keys of a step for each warp, in groups of 8
+  // for each warp, in groups of 8: n columns of dq, and m keys of a step
   static constexpr int n = wide ? Tiles::slices * Tiles::n : slice / 8;
   static constexpr int m = wide ? 2 : step / 8;
   static constexpr int stride = Product::stride(slice);
@@ -38,9 +38,9 @@ struct QueryBlock {
   const int head, part, key_head;
   const Tile tile;
   const SegmentView at;
-  // In shared memory, unless heads are wide. q: the queries of the tile. dy: the rows of dy of
-  // these queries. ring: one or two buffers, each for the keys and values of one step of the main
-  // loop.
+  // Tiles in shared memory, not used for wide heads (WideTiles). q: the queries of the tile. dy:
+  // the rows of dy of these queries. ring: one or two buffers, each for the keys and values of one
+  // step of the main loop.
   Element *const q, *const dy, *const ring;
   const int rows;  // number of queries; not positive if this block has no tile of queries
   // Position of the tile's first query. Without a causal mask, queries are treated as if they came

@@ -11,8 +11,9 @@
 /// computes the products of its own rows with a quarter of the other rows, summed over all slices
 /// of the columns. Then the warps of a band exchange these products, or the weights computed from
 /// them, through shared memory. Finally, each warp multiplies the weights of all 64 other rows by a
-/// quarter of the columns of each slice of the values. The products are thus computed only once for
-/// all 768 columns of the result.
+/// quarter of the columns of each slice of the rows that are summed: values for the output, keys
+/// for dq, queries for dk, and dy for dv. The products are thus computed only once for all 768
+/// columns of the result.
 ///
 /// The slices are loaded one after another into two buffers. While one slice is used, the next one
 /// is loaded.
@@ -49,6 +50,7 @@ struct HeadRows {
   __device__ __forceinline__ void load(typename Product::Element* tile, int column) const {
     stage<Product, slice, rows, wide_threads>(tile, x, first, count, head, column);
   }
+  /// Rounds the entries that this thread copied, if the products require it (settle()).
   template <class Product, int slice, int rows>
   __device__ __forceinline__ void round(typename Product::Element* tile) const {
     settle<Product, slice, rows, wide_threads>(tile, x);
@@ -56,8 +58,9 @@ struct HeadRows {
 };
 
 /// The tiles in the shared memory of a block, and the products that the block computes from them.
-/// The type Rows of a parameter is HeadRows or a struct with the same functions. `next` is a
-/// function that calls bring() for the first slice of the products that follow, if there are any.
+/// OwnRows and Rows are HeadRows, or another struct with the functions load() and round(). During
+/// their last slice, multiply() and mix() call next(), which starts to load the first slice of the
+/// next product, if there is one.
 template <class Product>
 struct WideTiles {
   using Element = typename Product::Element;

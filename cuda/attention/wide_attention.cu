@@ -4,8 +4,9 @@
 namespace longhand::cuda {
 namespace {
 
-/// Each thread block computes one tile of queries of one head. The blocks are ordered as those of
-/// attention_kernel (softmax_attention.cu).
+/// Each thread block computes up to wide_columns columns of one tile of queries of one head, for
+/// one of task.key_parts parts of the keys. `parts` is the number of parts of the columns. Tiles
+/// are ordered as in attention_kernel (softmax_attention.cu).
 template <class Product, bool shifted>
 __global__ void __launch_bounds__(wide_threads, 1) wide_kernel(AttentionTask task, int parts) {
   const SegmentsView& segments = task.scores.segments;

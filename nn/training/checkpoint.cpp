@@ -191,11 +191,13 @@ void require_fit(const SafetensorsParts& parts, const std::vector<NamedTensor>& 
 
 void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors) {
   for (const NamedTensor& n : tensors) {
-    const std::span<const std::byte> bytes = parts.find(n.name).entry->bytes;
+    const SafetensorsParts::Location place = parts.find(n.name);
+    const std::span<const std::byte> bytes = place.entry->bytes;
     Backend& backend = n.tensor.backend();
     const DType stored = stored_type(parts, n);
     if (stored == n.tensor.dtype()) {
       backend.upload(n.tensor.address(), bytes.data(), bytes.size());
+      place.file->forget(*place.entry);
       continue;
     }
     // Copies some rows at a time, so that memory never contains a whole tensor twice.
@@ -210,6 +212,7 @@ void read(const SafetensorsParts& parts, const std::vector<NamedTensor>& tensors
       backend.upload(from.address(), bytes.data() + begin, from.bytes());
       backend(Copy{.x = from, .y = to});
     }
+    place.file->forget(*place.entry);
   }
 }
 
@@ -248,6 +251,7 @@ void require_finite(const SafetensorsParts& parts) {
       LONGHAND_CHECK(bad.count == 0, file.name(), ": tensor ", quote(entry.name),
                      ": damaged: expected finite numbers, got ", bad.count,
                      " infinities or NaNs, the first at index ", bad.first);
+      file.forget(entry);
     }
   }
 }

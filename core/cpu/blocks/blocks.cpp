@@ -15,7 +15,8 @@ namespace {
 /// Largest number of rows of `a` for which rows of w are decoded one by one, or not at all. With
 /// more rows, it is faster to decode many rows of w and to multiply them by all rows of `a`.
 constexpr std::int64_t few_rows = 8;
-/// Number of bytes of the floats into which a strip of w is decoded.
+/// Maximum size of a decoded strip, which is a range of rows of w. A strip of 64 rows may be
+/// larger.
 constexpr std::int64_t strip_bytes = std::int64_t{8} << 20;
 
 const BlockTypeKernels& kernels_of(const CpuBackend& backend, const GgufType& type) {
@@ -24,13 +25,13 @@ const BlockTypeKernels& kernels_of(const CpuBackend& backend, const GgufType& ty
   return *found;
 }
 
-/// The blocks of some rows of a part of w.
-struct Strip {
+/// One part of w (BlockMatrix::parts) and the kernels for its type.
+struct BlockPart {
   const BlockTypeKernels* kernels;
   const std::byte* blocks;
   std::int64_t row_bytes, blocks_of_row, columns;
 
-  Strip(const CpuBackend& backend, const BlockRows& part, std::int64_t width)
+  BlockPart(const CpuBackend& backend, const BlockRows& part, std::int64_t width)
       : kernels(&kernels_of(backend, *part.type)),
         blocks(static_cast<const std::byte*>(part.bytes.address())),
         row_bytes(part.bytes.columns()),
@@ -48,8 +49,8 @@ std::byte* at(const Tensor& x, std::int64_t element) {
          element * static_cast<std::int64_t>(size_of(x.dtype()));
 }
 
-/// Columns `first` and following of `x`, a matrix with x.columns() columns, as an operand or result
-/// of a product. If x is empty, the data is null.
+/// The columns of x from index `first` on, as an operand or a result of a product. If x is empty,
+/// the data is null.
 template <class Matrix>
 Matrix columns_from(const Tensor& x, std::int64_t first) {
   Matrix matrix;
@@ -75,15 +76,16 @@ class Product {
   }
 
  private:
-  /// Calls body(part, first, beside, count) for strips of all rows of w: the rows first to
-  /// first + count - 1 of a part, which are the rows from `beside` on of w.
+  /// Divides each part of w into strips of at most `longest` rows, and calls body(part, first,
+  /// beside, count) for each strip of `count` rows. The strip begins with row `first` of the part,
+  /// which is row `beside` of w.
   template <class Body>
   void for_each_strip(std::int64_t longest, Body&& body) {
     std::int64_t beside = 0;
     for (const BlockRows& part : op_.w.parts) {
       for (std::int64_t first = 0; first < part.bytes.rows(); first += longest) {
         const std::int64_t count = std::min(longest, part.bytes.rows() - first);
-        body(Strip(backend_, part, op_.w.columns), first, beside, count);
+        body(BlockPart(backend_, part, op_.w.columns), first, beside, count);
         beside += count;
       }
     }
@@ -101,13 +103,13 @@ class Product {
     const bool once = op_.transpose_w || one_strip;
     const Tensor sums =
         once || c.dtype() == DType::f32 ? Tensor() : Tensor(backend_, c.shape(), DType::f32);
-    for_each_strip(longest, [&](const Strip& strip, std::int64_t first, std::int64_t beside,
+    for_each_strip(longest, [&](const BlockPart& part, std::int64_t first, std::int64_t beside,
                                 std::int64_t count) {
       float* const numbers = floats.data<float>();
       parallel_for(backend_.threads(), count, rows_per_chunk(k),
                    [&](std::int64_t begin, std::int64_t end) {
                      for (std::int64_t i = begin; i < end; ++i) {
-                       strip.decode(first + i, numbers + i * k);
+                       part.decode(first + i, numbers + i * k);
                      }
                    });
       Gemm g{};
@@ -139,7 +141,7 @@ class Product {
     });
   }
 
-  /// Computes the product row by row of w.
+  /// Computes the product with one row of w at a time.
   void few() {
     const std::int64_t k = op_.w.columns, n = op_.w.rows();
     const auto& products = kernels_for<GemmKernels>(backend_.isa());
@@ -170,23 +172,23 @@ class Product {
       kernels_for<BlockKernels>(backend_.isa()).round_rows(a.data<float>(), m_, rounded);
     }
     for_each_strip(
-        n, [&](const Strip& strip, std::int64_t, std::int64_t beside, std::int64_t count) {
+        n, [&](const BlockPart& part, std::int64_t, std::int64_t beside, std::int64_t count) {
           const std::int64_t chunk = rows_per_chunk(k);
           parallel_for(backend_.threads(), count, chunk, [&](std::int64_t begin, std::int64_t end) {
             float* const c = sums.data<float>() + beside + begin;
             if (math_ == Math::fast) {
-              strip.kernels->integer_dots({.a = rounded,
-                                           .rows = m_,
-                                           .w = strip.row(begin),
-                                           .row_bytes = strip.row_bytes,
-                                           .columns = end - begin,
-                                           .c = c,
-                                           .ldc = n});
+              part.kernels->integer_dots({.a = rounded,
+                                          .rows = m_,
+                                          .w = part.row(begin),
+                                          .row_bytes = part.row_bytes,
+                                          .columns = end - begin,
+                                          .c = c,
+                                          .ldc = n});
               return;
             }
             std::vector<float> numbers(static_cast<std::size_t>(k));
             for (std::int64_t i = begin; i < end; ++i) {
-              strip.decode(i, numbers.data());
+              part.decode(i, numbers.data());
               products.dots({.rows = m_,
                              .cols = 1,
                              .k = k,
@@ -245,7 +247,7 @@ void run(CpuBackend& backend, const BlockEmbedding& op) {
   require_indices(BlockEmbedding::name, "ids", op.ids, op.w.rows());
   const std::int64_t k = op.w.columns;
   const auto* const ids = op.ids.data<std::int32_t>();
-  std::vector<Strip> parts;
+  std::vector<BlockPart> parts;
   for (const BlockRows& part : op.w.parts) parts.emplace_back(backend, part, k);
   visit_activation(op.y.dtype(), [&]<class T>(T) {
     T* const y = op.y.data<T>();

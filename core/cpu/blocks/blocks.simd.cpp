@@ -41,13 +41,14 @@ template <class Type, class Body>
   if (b < count) body(row + b * Type::bytes, b * Type::parts, 0);
 }
 
-/// Computes M entries of a column of c. For a number (q - centre) factor + shift of w, the products
-/// q a are sums of integers. The other terms are products of floats with the sum of a over a part:
-///   sum of w a = factor sum of q a + (shift - centre factor) sum of a.
+/// Computes M entries of a column of c. A number of w is (q - centre) factor + shift, so the sum
+/// over a part is
+///   sum of w a = factor (sum of q a) + (shift - centre factor) (sum of a).
+/// The sum of q a is computed with integers, and the sum of a is already known (RoundedRows::sums).
 template <class Type, int M>
 void integer_dot_column(const BlockDots& d, std::int64_t first, const std::byte* row, float* c) {
   EightFloats sums[M][2] = {};
-  // sums of the shifts, and of the factors, times the sums of a
+  // sums over all parts of shift * (sum of a), and of factor * (sum of a)
   float shifts[M][2] = {}, centres[M][2] = {};
   const std::int64_t parts = d.a.k / block_part;
   for_each_block<Type>(row, d.a.k, [&](const std::byte* block, std::int64_t at, int which) {
@@ -126,8 +127,8 @@ const BlockTypeKernels* of_type(std::uint32_t code) {
 /// Rounds numbers to integers of 8 bits. If a number is NaN or infinite, the factor becomes NaN.
 void round_rows(const float* a, std::int64_t rows, const RoundedRows& to) {
   using SignedFew [[gnu::vector_size(lanes)]] = std::int8_t;
-  // A float of this size has no bits behind the point, so adding it rounds to an integer, which is
-  // then in the low bits.
+  // A float of this size has no fractional bits. Adding it to a number rounds the number to an
+  // integer, which is then in the low bits of the sum.
   constexpr float large = 0x1.8p23f;
   for (std::int64_t p = 0; p < rows * to.k / block_part; ++p) {
     const float* from = a + p * block_part;

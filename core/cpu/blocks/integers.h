@@ -125,7 +125,7 @@ template <bool is_signed>
   return sums;
 }
 
-/// sums_j + integers_j * low for j < 4, and sums_j + integers_j * high for j >= 4.
+/// Adds integers_j * low to sums_j for j < 4, and integers_j * high for j >= 4.
 template <bool equal>
 [[gnu::always_inline]] inline void add_scaled(EightFloats& sums, const EightInts& integers,
                                               float low, float high) {

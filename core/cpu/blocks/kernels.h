@@ -11,9 +11,9 @@ namespace longhand::cpu {
 /// A block has one or eight parts of 32 numbers. Rounding to integers also uses groups of 32.
 inline constexpr std::int64_t block_part = 32;
 
-/// Rows of `k` numbers, rounded to integers of 8 bits. Part p of a row, its numbers 32 p to
-/// 32 p + 31, has a factor: the largest magnitude among them, divided by 127. An integer is its
-/// number divided by the factor, rounded to nearest.
+/// Rows of `k` numbers, rounded to integers of 8 bits. Part p of a row contains the numbers 32 p to
+/// 32 p + 31. The factor of a part is its largest magnitude divided by 127. A number x is stored as
+/// x / factor, rounded to the nearest integer.
 struct RoundedRows {
   std::int64_t k = 0;
   std::int8_t* integers = nullptr;  // [rows][k]
@@ -36,9 +36,9 @@ struct BlockDots {
 
 /// The kernels for one type of blocks.
 struct BlockTypeKernels {
-  /// Decodes `count` blocks. The floats have the bits of decode_gguf().
+  /// Decodes `count` blocks to the same numbers as decode_gguf().
   void (*decode)(const std::byte* blocks, std::int64_t count, float* numbers);
-  /// Multiplies the integers of `a` by the integers of w.
+  /// Computes BlockDots::c from products of the integers of `a` and w.
   void (*integer_dots)(const BlockDots& d);
 };
 

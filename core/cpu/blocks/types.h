@@ -26,7 +26,8 @@ namespace longhand::cpu::LONGHAND_ISA {
   return _cvtsh_ss(half);
 #else
   // Moves exponent and fraction to their places in a float. The exponents of the two formats differ
-  // by 112. Numbers below 2^-14 are subnormal in both formats, so the product is right for them.
+  // by 112. If the half is subnormal, the float with these bits is subnormal too, so that the
+  // product is right for both kinds of numbers.
   const std::uint32_t size = static_cast<std::uint32_t>(half & 0x7fffu) << 13;
   const bool finite = (half & 0x7c00u) != 0x7c00u;
   const float number = finite ? __builtin_bit_cast(float, size) * 0x1p112f
