@@ -10,9 +10,9 @@
 
 namespace longhand::app {
 
-/// The form in which the matrices of a loaded model are in memory. By default, the matrices of a run
-/// keep the form of its checkpoint. Matrices of a published model become bf16 if the file stores all
-/// of its matrices in bf16, otherwise f32.
+/// The form in which the matrices of a loaded model are in memory. By default, the matrices of a
+/// run keep the form of its checkpoint. Matrices of a published model become bf16 if the file
+/// stores all of its matrices in bf16, otherwise f32.
 struct WeightForm {
   std::optional<DType> matrices = {};  // f32 or bf16
   const GgufType* blocks = nullptr;    // rounded to blocks of this type
