@@ -31,12 +31,11 @@ Scores scores_of(const Op& op) {
 void run(CudaBackend& backend, const DeltaFormer& op) {
   if (op.q.data.rows() == 0) return;
   const Chained chained{scores_of(op), op.v, op.y};
-  AttentionTask chain = attention_task(chained, {}, op.log_denominator);
-  chain.earlier = view(op.earlier);
-  chain.gain = op.gain.data<float>();
-  if (op.read) chain.read = view(op.read);
-  visit_forward(backend.math(op.math), chained.scores, chain,
-                [&](auto product, auto size, auto, const AttentionTask& task) {
+  visit_forward(backend.math(op.math), chained, {}, op.log_denominator,
+                [&](auto product, auto size, auto, AttentionTask task) {
+                  task.earlier = view(op.earlier);
+                  task.gain = op.gain.data<float>();
+                  if (op.read) task.read = view(op.read);
                   launch_chain<decltype(product), decltype(size)::value, Walk::deltaformer, false>(
                       backend, chained.scores, task);
                 });
