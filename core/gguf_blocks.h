@@ -41,9 +41,10 @@ std::string small_name(const GgufType& type);
 void decode_gguf(const GgufType& type, std::span<const std::byte> blocks, std::int64_t first,
                  std::span<double> numbers);
 
-/// Rounds numbers to a type that can be written, in whole blocks. F32 and BF16 also store infinity
-/// and NaN. For F16, throws an Error if a number is not finite in f16. For types with a factor per
-/// block, throws an Error if a number is not finite or if the factor is not finite in f16.
+/// Rounds numbers to a type that can be written. Their number must be a multiple of the numbers in
+/// a block. F32 and BF16 also store infinity and NaN. For F16, throws an Error if a number is not
+/// finite in f16. For types with a factor per block, throws an Error if a number is not finite or
+/// if the factor is not finite in f16.
 void encode_gguf(const GgufType& type, std::span<const double> numbers,
                  std::span<std::byte> blocks);
 

@@ -29,7 +29,11 @@ using namespace longhand;
 
 namespace {
 
-const GgufType& type_named(std::string_view name) { return *gguf_type(name); }
+const GgufType& type_named(std::string_view name) {
+  const GgufType* const type = gguf_type(name);
+  LONGHAND_CHECK(type, "no type ", name);
+  return *type;
+}
 
 /// Random bytes as blocks of any type. Some factors may be infinite or NaN.
 BlockMatrix random_bytes(Backend& backend, const GgufType& type, std::int64_t rows,

@@ -57,7 +57,7 @@ void expect_refusals(const std::vector<std::pair<std::string, std::string>>& cas
   for (const auto& [bytes, message] : cases) BOOST_TEST(refusal(bytes) == message);
 }
 
-/// The KiB of mapped files that are in the memory of this process.
+/// Returns how many KiB of this process's memory contain pages of mapped files.
 std::int64_t mapped_kib() {
   std::ifstream status("/proc/self/status");
   std::string word;

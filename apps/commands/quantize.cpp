@@ -41,8 +41,8 @@ void run(const Arguments& arguments) {
   LoadedRun loaded = load_run(from, options);
   loaded.model->merge_adapters();
   put_in_blocks(*loaded.model, form, from.string());
-  loaded.config.set("training.weights",
-                    "f32");  // training decodes the blocks without --weights file
+  // Training decodes the blocks unless --weights file is given.
+  loaded.config.set("training.weights", "f32");
   loaded.config.set("model.lora", "0");
   const auto model = without_adapters(*loaded.model, loaded.config, *loaded.task);
   const nn::Parameters& parameters = model->parameters();

@@ -18,9 +18,9 @@ namespace longhand {
 /// Either all float tensors are f64, or bias [rows] is f32 and the other float tensors are any mix
 /// of f32 and bf16. Bias and residual may be empty, and must be empty if transpose_w is false.
 ///
-/// With Math::fast and few rows of `a`, a backend may also round the entries of `a` to multiples of
-/// m / 127, where m is the largest magnitude in a group of 32 neighbouring entries. The products
-/// are then products of integers.
+/// A backend may also round the entries of `a` with Math::fast, if `a` has few rows. Each group of
+/// 32 neighbouring entries is rounded to multiples of m / 127, where m is the group's largest
+/// magnitude. The products are then products of integers.
 struct BlockMatmul {
   static constexpr std::string_view name = "block_matmul";
   Tensor a;

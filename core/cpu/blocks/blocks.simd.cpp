@@ -44,7 +44,7 @@ template <class Type, class Body>
 /// Computes M entries of a column of c. A number of w is (q - centre) factor + shift, so the sum
 /// over a part is
 ///   sum of w a = factor (sum of q a) + (shift - centre factor) (sum of a).
-/// The sum of q a is computed with integers, and the sum of a is already known (RoundedRows::sums).
+/// The sum of q a is computed with integers, and round_rows() has already stored the sum of a.
 template <class Type, int M>
 void integer_dot_column(const BlockDots& d, std::int64_t first, const std::byte* row, float* c) {
   EightFloats sums[M][2] = {};
