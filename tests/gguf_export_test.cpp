@@ -317,8 +317,9 @@ BOOST_AUTO_TEST_CASE(models_are_read_back_with_the_same_logits_and_within_the_bo
         BOOST_TEST(file.string("general.architecture") == architecture);
         const ForeignConfig again = parse_config(gguf_config(file).dump(), "x");
         Decoder read(*backend, again.config, 2);
-        read_tensors(*gguf_weights(GgufFile::open(longhand.path(path))),
-                     again.family->tensors(read));
+        read_tensors(
+            *gguf_weights(std::make_shared<const GgufFile>(GgufFile::open(longhand.path(path)))),
+            again.family->tensors(read));
         if (type.name == "F32") {
           BOOST_TEST((logits_of(read) == logits_of(model)));
         }
@@ -397,7 +398,8 @@ BOOST_AUTO_TEST_CASE(a_model_whose_matrices_stay_in_blocks_computes_as_the_decod
         ForeignConfig foreign = parse_config(gguf_config(file).dump(), "x");
         foreign.config.lora = {.rank = 2, .targets = parse_lora_targets("query,value,output,down")};
         if (architecture == "gpt2") foreign.config.lora.targets = parse_lora_targets("output,down");
-        const auto weights = gguf_weights(GgufFile::open(longhand.path(path)));
+        const auto weights =
+            gguf_weights(std::make_shared<const GgufFile>(GgufFile::open(longhand.path(path))));
         Decoder decoded(*backend, foreign.config, 2);
         read_tensors(*weights, foreign.family->tensors(decoded));
         Decoder blocks(*backend, foreign.config, 2, Storage{.deferred = true});

@@ -217,7 +217,8 @@ BOOST_AUTO_TEST_CASE(a_llama_is_the_same_model_as_gguf_and_as_safetensors) {
   const ForeignConfig again = parse_config(gguf_config(file).dump(), "x");
   BOOST_TEST(again.family->type == "llama");
   Decoder ours(*backend, again.config, 0);
-  read_tensors(*gguf_weights(parse(bytes)), again.family->tensors(ours));
+  read_tensors(*gguf_weights(std::make_shared<const GgufFile>(parse(bytes))),
+               again.family->tensors(ours));
   BOOST_TEST(ours.parameters().all().size() == theirs.parameters().all().size());
   for (std::size_t i = 0; i < ours.parameters().all().size(); ++i) {
     const Parameter& a = ours.parameters().all()[i];

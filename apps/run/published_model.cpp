@@ -114,14 +114,14 @@ LoadedRun load_published(const fs::path& path, const LoadOptions& options) {
 
 PublishedModel open_published(const fs::path& path) {
   if (fs::is_regular_file(path) && GgufFile::is_gguf(path)) {
-    GgufFile file = GgufFile::open(path);
-    auto foreign = nn::parse_config(nn::gguf_config(file).dump(), path.string());
-    return {path, std::move(foreign), nn::gguf_weights(GgufFile::open(path)), std::move(file)};
+    const auto file = std::make_shared<const GgufFile>(GgufFile::open(path));
+    auto foreign = nn::parse_config(nn::gguf_config(*file).dump(), path.string());
+    return {path, std::move(foreign), nn::gguf_weights(file), file};
   }
   LONGHAND_CHECK(fs::is_directory(path), path.string(),
                  ": expected a folder with a config.json, or a GGUF file, ",
                  fs::exists(path) ? "got another file" : "but there is no such file or folder");
-  PublishedModel model{path, nn::read_config(path), nn::open_weights(path), std::nullopt};
+  PublishedModel model{path, nn::read_config(path), nn::open_weights(path), nullptr};
   // Compares the contents of the files with their checksums. Only files written by longhand have
   // checksums.
   SafetensorsParts::open(path, "model").check_sums();

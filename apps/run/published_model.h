@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "apps/command.h"
 #include "apps/run/run_folder.h"
@@ -17,7 +16,7 @@ struct PublishedModel {
   std::filesystem::path path;
   nn::ForeignConfig foreign;
   std::unique_ptr<nn::Weights> weights;
-  std::optional<GgufFile> gguf;  // no value if the model is a folder in Hugging Face's format
+  std::shared_ptr<const GgufFile> gguf;  // null if the model is a folder in Hugging Face's format
 };
 PublishedModel open_published(const std::filesystem::path& path);
 

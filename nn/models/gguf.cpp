@@ -138,10 +138,8 @@ Json gpt2_config(const GgufFile& file, const Values& values, std::int64_t vocabu
 
 class GgufWeights final : public Weights {
  public:
-  explicit GgufWeights(GgufFile file)
-      : owner_(std::make_shared<const GgufFile>(std::move(file))),
-        file_(*owner_),
-        kind_(kind_of(file_)) {
+  explicit GgufWeights(std::shared_ptr<const GgufFile> file)
+      : owner_(std::move(file)), file_(*owner_), kind_(kind_of(file_)) {
     const Values values(file_);
     heads_ = values.size("attention.head_count");
     key_heads_ = values.size("attention.head_count_kv", heads_);
@@ -453,7 +451,7 @@ std::string gguf_tokenizer(const GgufFile& file) {
   return joined(byte_level_pipeline(file, tokens), added, vocabulary, merges);
 }
 
-std::unique_ptr<Weights> gguf_weights(GgufFile file) {
+std::unique_ptr<Weights> gguf_weights(std::shared_ptr<const GgufFile> file) {
   return std::make_unique<GgufWeights>(std::move(file));
 }
 

@@ -20,6 +20,6 @@ std::string gguf_tokenizer(const GgufFile& file);
 /// Returns the tensors of a GGUF file under Hugging Face's names. GGUF files permute the rows of
 /// queries and keys of llama models, add 1 to the norm weights of Gemma models, and transpose the
 /// matrices in the blocks of GPT-2. Reading reverses these changes.
-std::unique_ptr<Weights> gguf_weights(GgufFile file);
+std::unique_ptr<Weights> gguf_weights(std::shared_ptr<const GgufFile> file);
 
 }  // namespace longhand::nn

@@ -31,7 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   done_or_refused([&] { nn::parse_config(nn::gguf_config(file).dump(), source); });
   done_or_refused([&] { nn::parse_tokenizer_json(nn::gguf_tokenizer(file), source); });
   done_or_refused([&] {
-    const auto weights = nn::gguf_weights(GgufFile::parse(input, source));
+    const auto weights =
+        nn::gguf_weights(std::make_shared<const GgufFile>(GgufFile::parse(input, source)));
     for (const char* name : {"model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight",
                              "model.layers.0.input_layernorm.weight"}) {
       if (const auto blocks = weights->find_blocks(name)) {
