@@ -160,11 +160,11 @@ class Product {
     std::vector<float> factors, sums_of_parts, half_sums;
     RoundedRows rounded{.k = k};
     if (math_ == Math::fast) {
-      const auto size = static_cast<std::size_t>(m_ * k);
-      integers.resize(size);
-      factors.resize(size / block_part);
-      sums_of_parts.resize(size / block_part);
-      half_sums.resize(size / block_part);
+      const auto slots = static_cast<std::size_t>(m_ * rounded.groups_of_eight() * 8);
+      integers.resize(static_cast<std::size_t>(m_ * k));
+      factors.resize(slots);
+      sums_of_parts.resize(slots);
+      half_sums.resize(slots);
       rounded.integers = integers.data();
       rounded.factors = factors.data();
       rounded.sums = sums_of_parts.data();

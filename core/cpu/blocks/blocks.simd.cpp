@@ -7,8 +7,7 @@ namespace {
 template <class Type>
 void decode(const std::byte* blocks, std::int64_t count, float* numbers) {
   for (std::int64_t b = 0; b < count; ++b, blocks += Type::bytes) {
-    Factors<Type::parts> f;
-    Type::factors(blocks, f);
+    const Factors f = Type::factors(blocks, Type::parts);
 #pragma GCC unroll 8
     for (int part = 0; part < Type::parts; ++part) {
       const Bytes integers = Type::integers(blocks, part);
@@ -26,62 +25,70 @@ void decode(const std::byte* blocks, std::int64_t count, float* numbers) {
   }
 }
 
-/// Calls body(block, at, which) for all blocks of a row of w. `at` is the index of the block's
-/// first part. `which` is 0 or 1 in turn and selects one of two sums, so that an addition need not
-/// wait for the one before it. It is a constant after inlining.
-template <class Type, class Body>
-[[gnu::always_inline]] inline void for_each_block(const std::byte* row, std::int64_t k,
-                                                  Body&& body) {
-  const std::int64_t count = k / (block_part * Type::parts);
-  std::int64_t b = 0;
-  for (; b + 2 <= count; b += 2) {
-    body(row + b * Type::bytes, b * Type::parts, 0);
-    body(row + (b + 1) * Type::bytes, (b + 1) * Type::parts, 1);
-  }
-  if (b < count) body(row + b * Type::bytes, b * Type::parts, 0);
-}
-
 /// Computes M entries of a column of c. A number of w is (q - centre) factor + shift, so the sum
 /// over a part is
 ///   sum of w a = factor (sum of q a) + (shift - centre factor) (sum of a).
 /// The sum of q a is computed with integers, and round_rows() has already stored the sum of a.
 template <class Type, int M>
-void integer_dot_column(const BlockDots& d, std::int64_t first, const std::byte* row, float* c) {
-  EightFloats sums[M][2] = {};
-  // sums over all parts of shift * (sum of a), and of factor * (sum of a)
-  float shifts[M][2] = {}, centres[M][2] = {};
+struct ColumnDots {
+  const BlockDots& d;
+  const std::int64_t first;  // row of `a` of the first entry
+  const std::byte* row;      // row of w
   const std::int64_t parts = d.a.k / block_part;
-  for_each_block<Type>(row, d.a.k, [&](const std::byte* block, std::int64_t at, int which) {
-    Factors<Type::parts> f;
-    Type::factors(block, f);
-#pragma GCC unroll 8
-    for (int part = 0; part < Type::parts; ++part) {
-      const Bytes q = Type::integers(block, part);
-      const int to = Type::parts == 1 ? which : part % 2;
+  // Parts alternate between two sums, so that an addition need not wait for the one before it.
+  EightFloats sums[M][2] = {};
+  // Sums over parts of (shift - centre factor) (sum of a).
+  EightFloats corrections[M] = {};
+
+  [[gnu::always_inline]] void run(float* c) {
+    std::int64_t at = 0;
+    for (; at + 8 <= parts; at += 8) add(at, 8);
+    if (Type::parts == 1 && at < parts) add(at, static_cast<int>(parts - at));
 #pragma GCC unroll 2
-      for (int m = 0; m < M; ++m) {
-        const std::int64_t p = (first + m) * parts + at + part;
-        const Bytes a = load_bytes(d.a.integers + p * block_part);
-        const EightInts integers = sums_of_products<Type::is_signed>(q, a);
-        const float factor = d.a.factors[p];
-        add_scaled<Type::equal>(sums[m][to], integers, f.low[part] * factor, f.high[part] * factor);
-        if constexpr (Type::shifts) shifts[m][to] += f.shift[part] * d.a.sums[p];
-        if constexpr (Type::centre > 0 && Type::equal) centres[m][to] += f.low[part] * d.a.sums[p];
-        if constexpr (Type::centre > 0 && !Type::equal) {
-          const float half = d.a.half_sums[p];
-          centres[m][to] += f.low[part] * half + f.high[part] * (d.a.sums[p] - half);
-        }
+    for (int m = 0; m < M; ++m) {
+      sums[m][0] += corrections[m];
+      c[m * d.ldc] = sum(sums[m][0], sums[m][1]);
+    }
+  }
+
+ private:
+  /// Adds `count` parts, at most eight, beginning with part `at`.
+  [[gnu::always_inline]] void add(std::int64_t at, int count) {
+    const std::byte* const block = row + at / Type::parts * Type::bytes;
+    const Factors f = Type::factors(block, count);
+    EightFloats low[M], high[M];  // products of the factors of w and of a
+#pragma GCC unroll 2
+    for (int m = 0; m < M; ++m) {
+      const std::int64_t p = (first + m) * d.a.groups_of_eight() * 8 + at;
+      const EightFloats factors = load_floats(d.a.factors + p);
+      low[m] = f.low * factors;
+      high[m] = Type::equal ? low[m] : f.high * factors;
+      if constexpr (!Type::shifts && Type::centre == 0) continue;
+      const EightFloats of_a = load_floats(d.a.sums + p);
+      if constexpr (Type::shifts) {
+        corrections[m] += f.shift * of_a;
+      } else if constexpr (Type::equal) {
+        corrections[m] += f.low * of_a * -Type::centre;
+      } else {
+        const EightFloats half = load_floats(d.a.half_sums + p);
+        corrections[m] += (f.low * half + f.high * (of_a - half)) * -Type::centre;
       }
     }
-  });
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      if (i >= count) break;
+      const Bytes q =
+          Type::parts == 1 ? Type::integers(block + i * Type::bytes, 0) : Type::integers(block, i);
 #pragma GCC unroll 2
-  for (int m = 0; m < M; ++m) {
-    float entry = sum(sums[m][0], sums[m][1]);
-    if constexpr (Type::shifts) entry += shifts[m][0] + shifts[m][1];
-    if constexpr (Type::centre > 0) entry -= Type::centre * (centres[m][0] + centres[m][1]);
-    c[m * d.ldc] = entry;
+      for (int m = 0; m < M; ++m) {
+        const std::int64_t p = (first + m) * parts + at + i;
+        const Bytes a = load_bytes(d.a.integers + p * block_part);
+        add_scaled<Type::equal>(sums[m][i % 2], sums_of_products<Type::is_signed>(q, a), low[m][i],
+                                high[m][i]);
+      }
+    }
   }
-}
+};
 
 /// Number of rows of `a` that are processed at a time.
 constexpr int rows_at_once = 2;
@@ -92,9 +99,9 @@ void integer_dots(const BlockDots& d) {
   for (std::int64_t j = 0; j < d.columns; ++j, row += d.row_bytes) {
     std::int64_t i = 0;
     for (; i + rows_at_once <= d.rows; i += rows_at_once) {
-      integer_dot_column<Type, rows_at_once>(d, i, row, d.c + i * d.ldc + j);
+      ColumnDots<Type, rows_at_once>{d, i, row}.run(d.c + i * d.ldc + j);
     }
-    if (i < d.rows) integer_dot_column<Type, 1>(d, i, row, d.c + i * d.ldc + j);
+    if (i < d.rows) ColumnDots<Type, 1>{d, i, row}.run(d.c + i * d.ldc + j);
   }
 }
 
@@ -124,36 +131,48 @@ const BlockTypeKernels* of_type(std::uint32_t code) {
   }
 }
 
-/// Rounds numbers to integers of 8 bits. If a number is NaN or infinite, the factor becomes NaN.
-void round_rows(const float* a, std::int64_t rows, const RoundedRows& to) {
+/// A part of RoundedRows.
+struct RoundedPart {
+  float factor = 0, sum = 0, half_sum = 0;
+};
+/// Rounds a part to integers of 8 bits. If a number is NaN or infinite, the factor becomes NaN.
+RoundedPart round_part(const float* from, std::int8_t* integers) {
   using SignedFew [[gnu::vector_size(lanes)]] = std::int8_t;
   // A float of this size has no fractional bits. Adding it to a number rounds the number to an
   // integer, which is then in the low bits of the sum.
   constexpr float large = 0x1.8p23f;
-  for (std::int64_t p = 0; p < rows * to.k / block_part; ++p) {
-    const float* from = a + p * block_part;
-    Vec largest(0.0), zero(0.0);
-    for (int i = 0; i < block_part; i += lanes) {
-      const Vec x = load(from + i);
-      largest = max(abs(x), largest);
-      zero += x - x;
+  Vec largest(0.0), zero(0.0);
+  for (int i = 0; i < block_part; i += lanes) {
+    const Vec x = load(from + i);
+    largest = max(abs(x), largest);
+    zero += x - x;
+  }
+  const float most = max(largest), factor = most / 127 + sum(zero);
+  const Vec inverse(most > 0 ? 127 / most : 0.0f);
+  for (int i = 0; i < block_part; i += lanes) {
+    const IntVec whole = bits(load(from + i) * inverse + Vec(large)) - bits(Vec(large));
+    const auto bytes = __builtin_convertvector(whole.v, SignedFew);
+    __builtin_memcpy(integers + i, &bytes, sizeof bytes);
+  }
+  int first = 0, last = 0;
+  for (int j = 0; j < block_part / 2; ++j) {
+    first += integers[j];
+    last += integers[block_part / 2 + j];
+  }
+  return {factor, factor * static_cast<float>(first + last), factor * static_cast<float>(first)};
+}
+
+void round_rows(const float* a, std::int64_t rows, const RoundedRows& to) {
+  const std::int64_t parts = to.k / block_part, slots = to.groups_of_eight() * 8;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t p = 0; p < slots; ++p) {
+      const std::int64_t first = i * to.k + p * block_part, at = i * slots + p;
+      const RoundedPart part =
+          p < parts ? round_part(a + first, to.integers + first) : RoundedPart{};
+      to.factors[at] = part.factor;
+      to.sums[at] = part.sum;
+      to.half_sums[at] = part.half_sum;
     }
-    const float most = max(largest), factor = most / 127 + sum(zero);
-    const Vec inverse(most > 0 ? 127 / most : 0.0f);
-    std::int8_t* const integers = to.integers + p * block_part;
-    for (int i = 0; i < block_part; i += lanes) {
-      const IntVec whole = bits(load(from + i) * inverse + Vec(large)) - bits(Vec(large));
-      const auto bytes = __builtin_convertvector(whole.v, SignedFew);
-      __builtin_memcpy(integers + i, &bytes, sizeof bytes);
-    }
-    to.factors[p] = factor;
-    int first = 0, last = 0;
-    for (int j = 0; j < block_part / 2; ++j) {
-      first += integers[j];
-      last += integers[block_part / 2 + j];
-    }
-    to.half_sums[p] = factor * static_cast<float>(first);
-    to.sums[p] = factor * static_cast<float>(first + last);
   }
 }
 

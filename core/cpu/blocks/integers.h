@@ -92,10 +92,52 @@ inline Bytes sixteen_where(std::uint32_t bits) {
 struct EightInts {
   FourBytes part[byte_registers];
 };
-/// Eight floats. Lane j belongs to the bytes 4 j to 4 j + 3.
+/// Eight floats. In a sum of products, lane j belongs to the bytes 4 j to 4 j + 3.
 struct EightFloats {
   FourByteFloats part[byte_registers];
+
+  float operator[](int i) const {
+    constexpr int of_register = 8 / byte_registers;
+    return part[i / of_register][i % of_register];
+  }
+  friend EightFloats operator*(EightFloats a, const EightFloats& b) {
+    for (int r = 0; r < byte_registers; ++r) a.part[r] *= b.part[r];
+    return a;
+  }
+  friend EightFloats operator*(EightFloats a, float b) {
+    for (int r = 0; r < byte_registers; ++r) a.part[r] *= b;
+    return a;
+  }
+  friend EightFloats operator+(EightFloats a, const EightFloats& b) {
+    a += b;
+    return a;
+  }
+  friend EightFloats operator-(EightFloats a, const EightFloats& b) {
+    for (int r = 0; r < byte_registers; ++r) a.part[r] -= b.part[r];
+    return a;
+  }
+  EightFloats& operator+=(const EightFloats& b) {
+    for (int r = 0; r < byte_registers; ++r) part[r] += b.part[r];
+    return *this;
+  }
 };
+
+/// Eight integers as floats.
+template <class Integer>
+[[gnu::always_inline]] inline EightFloats eight_floats(const Integer* integers) {
+  using Few [[gnu::vector_size(sizeof(Integer) * 8 / byte_registers)]] = Integer;
+  EightFloats floats;
+  for (int r = 0; r < byte_registers; ++r) {
+    const auto few = load_raw<Few>(integers + r * (8 / byte_registers));
+    floats.part[r] = __builtin_convertvector(few, FourByteFloats);
+  }
+  return floats;
+}
+[[gnu::always_inline]] inline EightFloats load_floats(const float* from) {
+  EightFloats floats;
+  __builtin_memcpy(&floats, from, sizeof floats);
+  return floats;
+}
 
 /// Sums of products of the integers of a and b. The integers of a are in [0, 127], or in [-128,
 /// 127] if is_signed is true. Those of b are in [-127, 127]. A sum of two products then fits into

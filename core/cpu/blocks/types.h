@@ -13,8 +13,9 @@
 ///   is_signed   true if q may be negative
 ///   shifts      true if the type has shifts
 ///   equal       true if all numbers of a part have the same factor
-///   factors()   reads the factors and shifts of all parts
-///   integers()  returns the integers q of one part
+///   factors()   reads the factors and shifts of `count` parts, beginning with a block. A block of
+///               eight parts has them all; otherwise, they belong to blocks that follow each other
+///   integers()  returns the integers q of one part of a block
 namespace longhand::cpu::LONGHAND_ISA {
 
 /// The value of an IEEE binary16 number. from_f16() (core/float16.h) is not called, because kernels
@@ -36,74 +37,81 @@ namespace longhand::cpu::LONGHAND_ISA {
 #endif
 }
 
-/// The factors and shifts of a block's parts.
-template <int parts>
-struct Factors {
-  float low[parts], high[parts];  // factors of the first and the last 16 numbers of a part
-  float shift[parts];
-  void set(int part, float factor, float shift_of_part = 0) {
-    low[part] = high[part] = factor;
-    shift[part] = shift_of_part;
+/// The IEEE binary16 numbers at from, from + step, and so on. There are `count` numbers, at most
+/// eight, followed by zeros.
+[[gnu::always_inline]] inline EightFloats halves_at(const std::byte* from, int step, int count) {
+  EightFloats numbers{};
+#if defined(__F16C__)
+  using EightHalves [[gnu::vector_size(16)]] = std::int16_t;
+  EightHalves halves{};
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    if (i < count) halves[i] = load_raw<std::int16_t>(from + i * step);
   }
-};
-
-struct Q8Blocks {
-  static constexpr int parts = 1, bytes = 34, centre = 0;
-  static constexpr bool is_signed = true, shifts = false, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) { f.set(0, half_at(block)); }
-  static Bytes integers(const std::byte* block, int) { return load_bytes(block + 2); }
-};
-
-struct Q4Blocks {
-  static constexpr int parts = 1, bytes = 18, centre = 8;
-  static constexpr bool is_signed = false, shifts = false, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) { f.set(0, half_at(block)); }
-  static Bytes integers(const std::byte* block, int) { return halves_of(block + 2); }
-};
-
-struct ShiftedQ4Blocks {
-  static constexpr int parts = 1, bytes = 20, centre = 0;
-  static constexpr bool is_signed = false, shifts = true, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) {
-    f.set(0, half_at(block), half_at(block + 2));
-  }
-  static Bytes integers(const std::byte* block, int) { return halves_of(block + 4); }
-};
-
-[[gnu::always_inline]] inline Bytes five_bits(const std::byte* fifth, const std::byte* four) {
-  std::uint32_t bits;
-  __builtin_memcpy(&bits, fifth, sizeof bits);
-  return halves_of(four) | sixteen_where(bits);
+  numbers.part[0] =
+      reinterpret_cast<FourByteFloats>(_mm256_cvtph_ps(reinterpret_cast<__m128i>(halves)));
+#else
+  float floats[8] = {};
+  for (int i = 0; i < count; ++i) floats[i] = half_at(from + i * step);
+  numbers = load_floats(floats);
+#endif
+  return numbers;
 }
 
-struct Q5Blocks {
-  static constexpr int parts = 1, bytes = 22, centre = 16;
-  static constexpr bool is_signed = false, shifts = false, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) { f.set(0, half_at(block)); }
-  static Bytes integers(const std::byte* block, int) { return five_bits(block + 2, block + 6); }
+/// Factors and shifts of up to eight parts.
+struct Factors {
+  EightFloats low, high;  // factors of the first and the last 16 numbers of each part
+  EightFloats shift;      // 0 if the type has no shifts
 };
 
-struct ShiftedQ5Blocks {
-  static constexpr int parts = 1, bytes = 24, centre = 0;
-  static constexpr bool is_signed = false, shifts = true, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) {
-    f.set(0, half_at(block), half_at(block + 2));
+/// A type with one part per block. A block begins with its factor, followed by its shift if the
+/// type has shifts.
+template <int bytes_of_block, int subtracted, bool with_shifts, bool with_signs>
+struct OnePartBlocks {
+  static constexpr int parts = 1, bytes = bytes_of_block, centre = subtracted;
+  static constexpr bool is_signed = with_signs, shifts = with_shifts, equal = true;
+  static constexpr int begin = shifts ? 4 : 2;  // where the integers begin
+
+  [[gnu::always_inline]] static Factors factors(const std::byte* block, int count) {
+    const EightFloats factor = halves_at(block, bytes, count);
+    return {factor, factor, shifts ? halves_at(block + 2, bytes, count) : EightFloats{}};
   }
-  static Bytes integers(const std::byte* block, int) { return five_bits(block + 4, block + 8); }
+};
+
+struct Q8Blocks : OnePartBlocks<34, 0, false, true> {
+  static Bytes integers(const std::byte* block, int) { return load_bytes(block + begin); }
+};
+struct Q4Blocks : OnePartBlocks<18, 8, false, false> {
+  static Bytes integers(const std::byte* block, int) { return halves_of(block + begin); }
+};
+struct ShiftedQ4Blocks : OnePartBlocks<20, 0, true, false> {
+  static Bytes integers(const std::byte* block, int) { return halves_of(block + begin); }
+};
+
+/// Integers of five bits. The 32 fifth bits come first, followed by the other four of each integer.
+[[gnu::always_inline]] inline Bytes five_bits(const std::byte* from) {
+  return halves_of(from + 4) | sixteen_where(load_raw<std::uint32_t>(from));
+}
+struct Q5Blocks : OnePartBlocks<22, 16, false, false> {
+  static Bytes integers(const std::byte* block, int) { return five_bits(block + begin); }
+};
+struct ShiftedQ5Blocks : OnePartBlocks<24, 0, true, false> {
+  static Bytes integers(const std::byte* block, int) { return five_bits(block + begin); }
 };
 
 /// Reads the factors and shifts of Q4_K and Q5_K: numbers of six bits, packed into twelve bytes.
-inline void packed_factors(const std::byte* block, Factors<8>& f) {
-  const float factor = half_at(block), shift = half_at(block + 2);
-  const auto byte = [&](int i) { return static_cast<int>(block[4 + i]); };
-  for (int i = 0; i < 4; ++i) {
-    f.set(i, factor * static_cast<float>(byte(i) & 63),
-          -(shift * static_cast<float>(byte(i + 4) & 63)));
-    const int later_factor = (byte(i + 8) & 15) | byte(i) >> 6 << 4;
-    const int later_shift = byte(i + 8) >> 4 | byte(i + 4) >> 6 << 4;
-    f.set(i + 4, factor * static_cast<float>(later_factor),
-          -(shift * static_cast<float>(later_shift)));
-  }
+[[gnu::always_inline]] inline Factors packed_factors(const std::byte* block) {
+  // Each of these integers has four bytes. All shifts below move bits within a byte.
+  const auto four = [&](int i) { return load_raw<std::uint32_t>(block + 4 + 4 * i); };
+  const std::uint32_t a = four(0), b = four(1), c = four(2), six = 0x3f3f3f3f, low = 0x0f0f0f0f;
+  const auto top = [](std::uint32_t x) { return (x >> 6 & 0x03030303) << 4; };
+  const std::uint32_t factors[2] = {a & six, (c & low) | top(a)};
+  const std::uint32_t shifts[2] = {b & six, (c >> 4 & low) | top(b)};
+  const auto floats = [](const std::uint32_t(&bytes)[2]) {
+    return eight_floats(reinterpret_cast<const std::uint8_t*>(bytes));
+  };
+  const EightFloats factor = floats(factors) * half_at(block);
+  return {factor, factor, floats(shifts) * -half_at(block + 2)};
 }
 
 /// The integers of one part. Each group of 32 bytes stores two parts: one in the low halves of its
@@ -116,7 +124,9 @@ inline void packed_factors(const std::byte* block, Factors<8>& f) {
 struct Q4KBlocks {
   static constexpr int parts = 8, bytes = 144, centre = 0;
   static constexpr bool is_signed = false, shifts = true, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) { packed_factors(block, f); }
+  [[gnu::always_inline]] static Factors factors(const std::byte* block, int) {
+    return packed_factors(block);
+  }
   [[gnu::always_inline]] static Bytes integers(const std::byte* block, int part) {
     return half_bytes(block + 16, part);
   }
@@ -125,7 +135,9 @@ struct Q4KBlocks {
 struct Q5KBlocks {
   static constexpr int parts = 8, bytes = 176, centre = 0;
   static constexpr bool is_signed = false, shifts = true, equal = true;
-  static void factors(const std::byte* block, Factors<parts>& f) { packed_factors(block, f); }
+  [[gnu::always_inline]] static Factors factors(const std::byte* block, int) {
+    return packed_factors(block);
+  }
   [[gnu::always_inline]] static Bytes integers(const std::byte* block, int part) {
     return half_bytes(block + 48, part) | ((load_bytes(block + 16) >> part & 1) << 4);
   }
@@ -134,16 +146,12 @@ struct Q5KBlocks {
 struct Q6KBlocks {
   static constexpr int parts = 8, bytes = 210, centre = 32;
   static constexpr bool is_signed = false, shifts = false, equal = false;
-  static void factors(const std::byte* block, Factors<parts>& f) {
-    const float factor = half_at(block + 208);
-    const auto small = [&](int i) {
-      return static_cast<float>(static_cast<std::int8_t>(block[192 + i]));
-    };
-    for (int i = 0; i < parts; ++i) {
-      f.low[i] = factor * small(2 * i);
-      f.high[i] = factor * small(2 * i + 1);
-      f.shift[i] = 0;
-    }
+  [[gnu::always_inline]] static Factors factors(const std::byte* block, int) {
+    // Factors of a part's first and last numbers alternate. Each is a signed byte times `whole`.
+    const float whole = half_at(block + 208);
+    std::int8_t small[2][8];
+    for (int i = 0; i < 16; ++i) small[i % 2][i / 2] = static_cast<std::int8_t>(block[192 + i]);
+    return {eight_floats(small[0]) * whole, eight_floats(small[1]) * whole, {}};
   }
   [[gnu::always_inline]] static Bytes integers(const std::byte* block, int part) {
     const int half = part / 4, quarter = part % 4;
