@@ -10,6 +10,10 @@ namespace {
 /// for all of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
+/// How many times longer a multiplication takes in a row that is computed alone than in a panel of
+/// rows. Such a row reads all keys and values for itself, so memory limits its speed.
+constexpr double cost_alone = 16;
+
 /// Executes one forward pass: divides the work into items (each a range of query rows for one or
 /// more heads) and runs them.
 template <class T>
@@ -61,7 +65,8 @@ class ForwardPass {
         const std::int64_t part = solving_ ? p : parts - 1 - p;
         const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
         const double cost = static_cast<double>((end - begin) * std::min(at.keys, offset + end)) *
-                            static_cast<double>(width_ + value_width_);
+                            static_cast<double>(width_ + value_width_) *
+                            (alone(at) ? cost_alone : 1);
         const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
         for (std::int64_t h = 0; h < heads_; h += together) {
           const std::int64_t end_head = std::min(heads_, h + together);
@@ -73,6 +78,9 @@ class ForwardPass {
     }
     list_.close();
   }
+
+  /// True if each row of the segment is computed alone, unless the rule has chains.
+  bool alone(const SegmentRows& at) const { return singly_ && at.queries <= attention_few; }
 
   AttentionRows<T> task_of(const SegmentRows& at, std::int64_t h) const {
     AttentionRows<T> task{.shape = {at.queries, at.keys, first_position(scores_, at),
@@ -104,7 +112,7 @@ class ForwardPass {
     const bool softmax = f_.gamma && task.gamma == 0;
     if (solving_ && !softmax) {
       solve(item, static_cast<std::size_t>(item.segment * heads_ + h), task, done, space);
-    } else if (singly_ && at.queries <= attention_few) {
+    } else if (alone(at)) {
       for (std::int64_t row = item.begin; row < item.end; ++row) kernels_.row(task, row, space);
     } else {
       kernels_.begin(task, chunk, space);
