@@ -66,6 +66,7 @@ try() {
 parity=cuda_parity_test/the_kernels_agree_with_the_reference
 long=cuda_attention_test/long_sequences_and_wide_heads_agree_with_the_reference
 many=cuda_attention_test/rules_with_many_keys_agree_with_the_reference
+wide=cuda_attention_test/heads_of_more_columns_than_a_block_agree_with_the_reference
 unseen=cuda_attention_test/keys_that_no_query_sees_get_zero_gradients
 stick=cuda_attention_test/a_used_up_stick_reads_no_further_keys
 uploads=cuda_parity_test/large_uploads_arrive_before_they_are_used
@@ -125,7 +126,21 @@ fault "missing __syncthreads" "softmax, gradients of queries" attention/query_gr
     __syncthreads();' '    settle_values<Product, slice, step>(v, task);'
 fault "missing __syncthreads" "softmax, gradients of keys" attention/key_gradients.cu "attention: $unseen" '  if (first_head == last_head) __syncthreads();
 ' ''
-fault "off by one in shared memory" "softmax, gradients of keys" attention/key_gradients.cu "attention: $parity" 'facts[1 - turn][threadIdx.x] = coming;' 'facts[1 - turn][threadIdx.x + 1] = coming;'
+fault "off by one in shared memory" "softmax, gradients of keys" attention/key_gradients.cu "attention: $parity" 'facts[turn][threadIdx.x] = of;' 'facts[turn][threadIdx.x + 1] = of;'
+fault "missing __syncthreads" "softmax, wide heads" attention/wide.h "attention: $wide" '    }
+    __syncthreads();
+#pragma unroll
+    for (int c = 0; c < wide_step / 8; ++c) {' '    }
+#pragma unroll
+    for (int c = 0; c < wide_step / 8; ++c) {'
+fault "missing __syncthreads" "softmax, wide heads" attention/wide.h "attention: $wide" '    // After this barrier, all warps have used the previous slice, so its buffer is free.
+      __syncthreads();' '    // After this barrier, all warps have used the previous slice, so its buffer is free.'
+fault "missing __syncthreads" "softmax, results of wide heads" attention/wide.h "attention: $wide" '    // The results overwrite the tiles, which other warps may still read.
+    __syncthreads();' '    // The results overwrite the tiles, which other warps may still read.'
+fault "missing copy wait" "softmax, wide heads" attention/wide.h "attention: $wide" '      Element* const b = other_tile();
+      wait_for_copies<0>();' '      Element* const b = other_tile();
+      wait_for_copies<1>();'
+fault "columns of another warp" "softmax, wide heads" attention/wide.h "attention: $wide" 'b + 8 * n * wide_quarter());' 'b);'
 fault "missing fence before a word" ChaCAL attention/tickets.h "chacal: $long" '  __threadfence();
   *static_cast<volatile' '  *static_cast<volatile'
 fault "fence before the barrier" ChaCAL attention/tickets.h "chacal: $long" '  __syncthreads();
@@ -143,7 +158,7 @@ fault "gain of another row" DeltaFormer attention/attend.h "deltaformer: $parity
 fault "weights without gains" "DeltaFormer, backward" attention/chain_backward.h "deltaformer: $parity" 'p[c][e] *= shared.gains[r];' 'p[c][e] *= 1.0f;'
 fault "missing wait for a block" "DeltaFormer, backward" attention/chain_backward.h "deltaformer: $long" '      wait_for(done +
                (begin - first) / tile_rows * (std::int64_t{scores.heads} * task.value_slices));' '      wait_for(done, 0);'
-fault "missing __syncthreads" "DeltaFormer, gradients of queries" attention/query_gradients.cu "deltaformer: $parity" '    if (first_key >= stop) __syncthreads();
+fault "missing __syncthreads" "DeltaFormer, gradients of queries" attention/query_gradients.cu "deltaformer: $parity" '    if (!wide && first_key >= stop) __syncthreads();
 ' ''
 fault "missing __syncthreads" "rules, forward" attention/rule_forward.h "stick: $parity" '    put_tile(s, 1, walk_stride, p);
     __syncthreads();' '    put_tile(s, 1, walk_stride, p);'

@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "cuda/attention/run.h"
 #include "cuda/attention/tickets.h"
+#include "cuda/attention/wide.h"
 
 /// The forward pass of softmax attention, ChaCAL and DeltaFormer. A thread block has 64 or 128
 /// queries of one head of one segment and processes their keys in blocks of 64. For each query i it
@@ -32,9 +32,10 @@
 /// A sink, which is a score without a value, is treated like a key before all others: its score is
 /// the first level, and l begins at 1.
 ///
-/// The columns of a head are processed in slices of 32, 64 or 128. A wider head has several slices
-/// of 128: its scores are summed over all slices of q and k, and each thread block computes one
-/// slice of y.
+/// The columns of a head are processed in a slice of 32, 64 or 128. The heads of softmax attention
+/// that are wider than 128 are computed as described in wide.h. In ChaCAL and DeltaFormer, a wider
+/// head has several slices of 128: its scores are summed over all slices of q and k, and each
+/// thread block computes one slice of y.
 ///
 /// Keys and values are loaded during computation. If shared memory has room for two blocks of keys
 /// and their values (`pairs`), the next block is loaded while the current one is computed.
@@ -67,10 +68,12 @@ struct AttentionTask {
 
 /// Variants of the forward kernel. whole: a thread block processes all keys that its queries see.
 /// part: a thread block processes one part of these keys, and parts.cu combines the results of the
-/// parts. chacal, deltaformer: a thread block processes all keys that its queries see. The output
-/// of a query also depends on the outputs of earlier queries of the same thread block, so the block
-/// ends with a forward substitution, which computes the outputs of its queries one after another.
-enum class Walk { whole, part, chacal, deltaformer };
+/// parts. wide: the same as part, for heads wider than 128 columns (wide.h). If the keys are not
+/// divided, the only part has all keys. chacal, deltaformer: a thread block processes all keys that
+/// its queries see. The output of a query also depends on the outputs of earlier queries of the
+/// same thread block, so the block ends with a forward substitution, which computes the outputs of
+/// its queries one after another.
+enum class Walk { whole, part, wide, chacal, deltaformer };
 
 inline constexpr int key_rows = 64;  // number of keys that a thread block processes at a time
 inline constexpr float slack = 8;
@@ -106,10 +109,17 @@ struct AttentionBlock {
   static constexpr bool deltaformer = walk == Walk::deltaformer;
   // true if the values of later tiles of keys depend on y of earlier tiles
   static constexpr bool chain = walk == Walk::chacal || deltaformer;
-  static constexpr int n = slice / 8, m = key_rows / 8, block_rows = bands * tile_rows;
+  static constexpr bool wide = walk == Walk::wide;
+  // true if the keys of a query may be divided into parts
+  static constexpr bool may_divide = wide || walk == Walk::part;
+  static constexpr int threads = wide ? wide_threads : attention_threads;
+  static constexpr int block_rows = wide ? wide_rows : bands * tile_rows;
+  // numbers of columns of the result and of keys for each warp, in groups of 8
+  static constexpr int n = wide ? WideTiles<Product>::slices * WideTiles<Product>::n : slice / 8;
+  static constexpr int m = key_rows / 8;
   static constexpr int size = tile_size<Product, slice>;
   // true if these template arguments are used only for heads that are at most one slice wide
-  static constexpr bool one_slice = slice < 128 || bands == 2;
+  static constexpr bool one_slice = !chain || slice < 128;
   // true if a block of keys and its values are loaded together
   static constexpr bool both = !chain && pairs<Product, slice, bands> == 2;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -128,12 +138,12 @@ struct AttentionBlock {
   const AttentionTask& task;
   const ScoresView& scores;
   const Tile tile;
-  // part: index of this block's slice of the columns of y; key_part: index of its part of the keys
-  // (parts.cu)
+  // part: index of this block's part of the columns of y (ChaCAL and DeltaFormer: a slice; wide
+  // heads: wide_columns; otherwise 0); key_part: index of its part of the keys (parts.cu)
   const int head, part, key_part;
   const SegmentView at;
   // In shared memory. q: the queries. ring: one or two pairs of tiles, each with a block of keys
-  // and their values.
+  // and their values. For wide heads, q and ring are the two tiles of keys in WideTiles.
   Element *const q, *const ring;
   const int rows;  // number of queries in the tile
   // The tile's queries have the positions start .. stop - 1. Without a causal mask, queries are
@@ -167,13 +177,14 @@ struct AttentionBlock {
         first_key(static_cast<int>(at.key)),
         key_head(head / scores.group),
         first_value(part * slice),
-        warp_row(16 * bands * warp_index()),
+        warp_row(16 * bands * (wide ? wide_band() : warp_index())),
         first_of_warp(start + warp_row),
         last_of_warp(min(first_of_warp + 16 * bands, stop) - 1),
         busy(warp_row < rows),
         g(walk == Walk::chacal ? task.gamma[head * task.gamma_step] : 0.0f) {}
 
   __device__ __forceinline__ void run() {
+    if constexpr (wide) return run_wide();
     store_query_numbers();
     Sums sums;
     begin_sums(sums);
@@ -202,14 +213,48 @@ struct AttentionBlock {
       }
       if (sees) weigh(p, sums, begin, end, turn);
       if constexpr (chain) load_chain_values(v, begin, end);
-      if (sees) Product::mix(sums.out, p, v);
+      if (sees) Product::template mix<slice>(sums.out, p, v);
     }
     finish(sums, p);
   }
+  /// The same as run(), for wide heads (wide.h).
+  __device__ __forceinline__ void run_wide() {
+    store_query_numbers();
+    Sums sums;
+    begin_sums(sums);
+    choose_keys();
+    using Tiles = WideTiles<Product>;
+    Tiles tiles;
+    const int first_slice = part * Tiles::slices;
+    const HeadRows queries{scores.q, first_row, rows, head};
+    const auto rows_of = [&](const HeadsView& x, int begin) {
+      return HeadRows{x, first_key + begin, end_of(begin) - begin, key_head};
+    };
+    if (first_block < until) tiles.bring(queries, rows_of(scores.k, first_block), 0);
+    commit_copies();
+    int turn = 0;
+    for (int begin = first_block, end; begin < until; begin = end, turn = 1 - turn) {
+      end = end_of(begin);
+      if (shifted) store_key_shifts(begin, end, turn);
+      const HeadRows keys = rows_of(scores.k, begin), values = rows_of(task.v, begin);
+      const bool sees = busy && begin <= last_of_warp && scores.first_key(first_of_warp) < end;
+      typename Tiles::Products products;
+      clear(products);
+      tiles.multiply(products, queries, keys, task.key_slices, sees,
+                     [&] { tiles.bring(values, first_slice); });
+      Weights p;
+      tiles.exchange(p, products);
+      if (sees) weigh(p, sums, begin, end, turn);
+      tiles.mix(sums.out, p, values, first_slice, task.value_slices, sees, [&] {
+        if (end < until) tiles.bring(queries, rows_of(scores.k, end), 0);
+      });
+    }
+    finish(sums, Weights{});
+  }
 
   __device__ __forceinline__ float* of_row(int r) const { return padding<Product, slice>(q, r); }
-  /// The tile's first row, the head and the slice. They are needed only at the end, so they are
-  /// kept in shared memory to save registers.
+  /// The tile's first row, the head and the part of the columns. They are needed only at the end,
+  /// so they are kept in shared memory to save registers.
   struct Kept {
     int row, head, part;
   };
@@ -219,7 +264,7 @@ struct AttentionBlock {
 
   __device__ __forceinline__ void store_query_numbers() const {
     if (threadIdx.x == 0) *kept() = {first_row, head, part};
-    for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += attention_threads) {
+    for (int r = static_cast<int>(threadIdx.x); r < block_rows; r += threads) {
       const float tau = scores.tau_of(first_row + r, head, r < rows);
       const float factor = scores.scale * tau * log2_of_e;
       // A masked score is -infinity, which becomes NaN if it is multiplied by 0. A factor of 0 is
@@ -237,7 +282,7 @@ struct AttentionBlock {
       for (int i = 0; i < 2; ++i) {
         sums.level[t][i] = -infinity;
         sums.sum[t][i] = 0;
-        if (walk == Walk::part || !task.sink) continue;
+        if (in_parts() || !task.sink) continue;
         sums.level[t][i] = task.sink[head] * log2_of_e;
         // The sink's score is the first level, so its own term in the sum is 2^0 = 1. Four lanes
         // share a row, and only one of them counts this term.
@@ -246,13 +291,18 @@ struct AttentionBlock {
     }
   }
 
+  /// True if other blocks process other parts of the keys.
+  __device__ __forceinline__ bool in_parts() const {
+    return may_divide && (!wide || task.key_parts > 1);
+  }
+
   /// Chooses the keys of this thread block. Blocks of keys begin at the multiples of 64 before the
   /// tile's first position `start`, at `start`, and every 64 keys after `start`. If keys are
-  /// divided into parts, blocks begin at multiples of 64 only.
+  /// divided into parts, or if heads are wide, blocks begin at multiples of 64 only.
   __device__ __forceinline__ void choose_keys() {
     first_block = scores.first_key(start) / key_rows * key_rows;
     until = min(stop, at.keys);
-    if constexpr (walk == Walk::part) {
+    if constexpr (may_divide) {
       const int blocks = (until - first_block + key_rows - 1) / key_rows;
       const int length = (blocks + task.key_parts - 1) / task.key_parts * key_rows;
       first_block = min(first_block + key_part * length, until);
@@ -260,7 +310,7 @@ struct AttentionBlock {
     }
   }
   __device__ __forceinline__ int end_of(int begin) const {
-    return min(begin + key_rows, walk != Walk::part && begin < start ? start : until);
+    return min(begin + key_rows, !may_divide && begin < start ? start : until);
   }
 
   /// Starts to copy rows of x to shared memory, where x is the keys or the values. The rows are
@@ -533,7 +583,7 @@ struct AttentionBlock {
   __device__ __forceinline__ void finish(const Sums& sums, const Weights& p) const {
     // Thread 0 has written *kept() to shared memory. If this block's part has no keys, no barrier
     // has followed yet, so one is required before other threads read *kept().
-    if constexpr (walk == Walk::part) __syncthreads();
+    if constexpr (may_divide) __syncthreads();
     const int lane = lane_register(), row = warp_row + lane / 4;
     const Kept of = *kept();
     Factors inverse;
@@ -545,9 +595,10 @@ struct AttentionBlock {
         const float total = row_sum(sums.sum[t][i]);
         // The first query of a DeltaFormer segment sees no key.
         const bool none = deltaformer && total == 0;
-        inverse[t][i] = walk == Walk::part ? 1.0f : none ? 0.0f : 1.0f / total;
+        inverse[t][i] = in_parts() ? 1.0f : none ? 0.0f : 1.0f / total;
         if (of.part > 0 || lane % 4 > 0 || start + r >= stop) continue;
-        if constexpr (walk == Walk::part) {
+        if (wide && wide_quarter() > 0) continue;
+        if (in_parts()) {
           task.stats[(key_part * task.query_rows + of.row + r) * scores.heads + of.head] = {
               sums.level[t][i], total};
         } else if (task.log_sum) {
@@ -560,10 +611,13 @@ struct AttentionBlock {
       solve_own_tile(of, row, sums, p, inverse);
     } else {
       HeadsView y = task.y;
-      if constexpr (walk == Walk::part) {
+      if (in_parts()) {
+        if (first_block >= until) return;
         y.at = static_cast<float*>(y.at) + key_part * task.query_rows * y.columns;
       }
-      if (busy && (walk != Walk::part || first_block < until)) {
+      if constexpr (wide) {
+        WideTiles<Product>().store(y, of.row, rows, of.head, of.part, sums.out, inverse);
+      } else if (busy) {
         store_rows<Product>(q + warp_row * Product::stride(slice), y, of.row + warp_row,
                             stop - first_of_warp, of.head, of.part * slice, sums.out, inverse);
       }
@@ -623,36 +677,41 @@ struct AttentionBlock {
 
 template <class Product, int slice, int bands, Walk walk, bool shifted>
 __device__ __forceinline__ void attend(const AttentionTask& task, const Tile& tile, int head,
-                                       int part, int key_part = 0) {
+                                       int part = 0, int key_part = 0) {
   AttentionBlock<Product, slice, bands, walk, shifted>(task, tile, head, part, key_part).run();
 }
 
-/// Creates a task with the members that softmax attention, ChaCAL and DeltaFormer share, and calls
-/// body(Product{}, Slice{}, shifted, task). `shifted` is true if scores have shifts
-/// (Scores::decay). `sink` and `log_denominator` may be empty.
-template <class Op, class Body>
-void visit_forward(Math math, const Op& op, const Tensor& sink, const Tensor& log_denominator,
-                   Body&& body) {
-  const Scores& scores = op.scores;
-  const auto with_shift = [&](auto product, auto size, const AttentionTask& task) {
-    if (scores.decay) {
-      body(product, size, std::true_type{}, task);
-    } else {
-      body(product, size, std::false_type{}, task);
-    }
-  };
-  visit_product(math, scores.q.data.dtype(), std::max(scores.q.width, op.v.width),
+/// Creates a task with the members that softmax attention, ChaCAL and DeltaFormer share. `sink` and
+/// `log_denominator` may be empty.
+template <class Op>
+AttentionTask attention_task(const Op& op, const Tensor& sink, const Tensor& log_denominator) {
+  return {.scores = view(op.scores),
+          .v = view(op.v),
+          .y = view(op.y),
+          .sink = pointer(sink),
+          .log_sum = mutable_pointer(log_denominator)};
+}
+
+/// Chooses the type of products for the math mode, and the slice width for the heads, and calls
+/// body(Product{}, Slice{}, shifted, task). `shifted` is true if the scores have shifts
+/// (Scores::decay).
+template <class Body>
+void visit_forward(Math math, const Scores& scores, AttentionTask task, Body&& body) {
+  const std::int64_t width = scores.q.width, v_width = task.v.width;
+  visit_product(math, scores.q.data.dtype(), std::max(width, v_width),
                 [&](auto product, auto size) {
-                  constexpr int slice = decltype(size)::value;
-                  with_shift(product, size,
-                             AttentionTask{.scores = view(scores),
-                                           .v = view(op.v),
-                                           .y = view(op.y),
-                                           .sink = pointer(sink),
-                                           .log_sum = mutable_pointer(log_denominator),
-                                           .key_slices = slices(scores.q.width, slice),
-                                           .value_slices = slices(op.v.width, slice)});
+                  task.key_slices = slices(width, decltype(size)::value);
+                  task.value_slices = slices(v_width, decltype(size)::value);
+                  if (scores.decay) {
+                    body(product, size, std::true_type{}, task);
+                  } else {
+                    body(product, size, std::false_type{}, task);
+                  }
                 });
 }
+
+/// Computes softmax attention with wide heads (wide.h). The caller has set the members of `task`
+/// except key_slices and value_slices.
+void attend_wide(CudaBackend& backend, const Scores& scores, AttentionTask task);
 
 }  // namespace longhand::cuda

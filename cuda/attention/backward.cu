@@ -77,7 +77,7 @@ Tensor row_dots(CudaBackend& backend, Math math, const Heads& x, const Heads& y,
                 const Heads& residue) {
   const std::int64_t rows = x.data.rows();
   const Tensor dots(backend, {std::max<std::int64_t>(1, rows), x.heads}, DType::f32);
-  visit_product(math, x.data.dtype(), 1, [&](auto product, auto) {
+  visit_math(math, x.data.dtype(), [&](auto product) {
     launch(backend.stream(), backend.blocks_for(rows * x.heads * warp_size, 256), 256, 0,
            &row_dots_kernel<decltype(product)>, view(x), view(y), view(residue), rows,
            static_cast<std::int32_t>(x.heads), dots.data<float>());

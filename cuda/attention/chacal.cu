@@ -6,11 +6,12 @@ namespace longhand::cuda {
 
 void run(CudaBackend& backend, const Chacal& op) {
   if (op.scores.q.data.rows() == 0) return;
-  visit_forward(backend.math(op.scores.math), op, op.sink, op.log_denominator,
-                [&](auto product, auto size, auto shift, AttentionTask task) {
-                  task.earlier = view(op.earlier);
-                  task.gamma = op.gamma.data<float>();
-                  task.gamma_step = op.gamma.size() == 1 ? 0 : 1;
+  AttentionTask chain = attention_task(op, op.sink, op.log_denominator);
+  chain.earlier = view(op.earlier);
+  chain.gamma = op.gamma.data<float>();
+  chain.gamma_step = op.gamma.size() == 1 ? 0 : 1;
+  visit_forward(backend.math(op.scores.math), op.scores, chain,
+                [&](auto product, auto size, auto shift, const AttentionTask& task) {
                   launch_chain<decltype(product), decltype(size)::value, Walk::chacal,
                                decltype(shift)::value>(backend, op.scores, task);
                 });

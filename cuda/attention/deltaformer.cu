@@ -31,11 +31,12 @@ Scores scores_of(const Op& op) {
 void run(CudaBackend& backend, const DeltaFormer& op) {
   if (op.q.data.rows() == 0) return;
   const Chained chained{scores_of(op), op.v, op.y};
-  visit_forward(backend.math(op.math), chained, {}, op.log_denominator,
-                [&](auto product, auto size, auto, AttentionTask task) {
-                  task.earlier = view(op.earlier);
-                  task.gain = op.gain.data<float>();
-                  if (op.read) task.read = view(op.read);
+  AttentionTask chain = attention_task(chained, {}, op.log_denominator);
+  chain.earlier = view(op.earlier);
+  chain.gain = op.gain.data<float>();
+  if (op.read) chain.read = view(op.read);
+  visit_forward(backend.math(op.math), chained.scores, chain,
+                [&](auto product, auto size, auto, const AttentionTask& task) {
                   launch_chain<decltype(product), decltype(size)::value, Walk::deltaformer, false>(
                       backend, chained.scores, task);
                 });

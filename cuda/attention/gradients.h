@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "cuda/attention/run.h"
+#include "cuda/attention/wide.h"
 
 /// Backward passes of softmax attention, ChaCAL and DeltaFormer, without atomics. One kernel
 /// computes the gradients of the queries, and another computes the gradients of the keys and
@@ -15,9 +15,8 @@
 /// For DeltaFormer, W_i replaces dy_i, the output y_j replaces v_j, D_i is W_i . z_i, and dS_ij is
 /// also multiplied by the gain of query i.
 ///
-/// For heads wider than a slice, the products for P and dP are summed over all slices, and each
-/// block computes one slice of the gradients. It loads the operands of this slice last, so that
-/// they are still in shared memory when it needs them.
+/// For heads wider than 128 columns (wide.h), a block computes either dq, dk or dv, for 32 rows. A
+/// block for dq or dk computes P and dP from all columns, and a block for dv computes only P.
 namespace longhand::cuda {
 
 /// The arguments of the two kernels that compute dq, dk, dv and the gradients of Scores::multiplier
@@ -38,13 +37,15 @@ struct GradientTask {
   // the gain of query i. Not used if the scores have shifts.
   const float* gain = nullptr;
   HeadsView dq = {}, dk = {}, dv = {};
-  // partial sums of the gradient of Scores::multiplier, [slices of the head, query_rows, heads]
+  // partial sums of the gradient of Scores::multiplier, [1, query_rows, heads] or, for wide heads,
+  // [4 wide_parts(), query_rows, heads]
   float* dtau = nullptr;
   std::int64_t query_rows = 0;
   float* dshift = nullptr;
   // row sums of dS, [query_rows, heads]; null if the gradient of Scores::decay is not required
   float* row_sums = nullptr;
   bool add_shift = false;
+  // numbers of slices of wide heads (wide.h)
   std::int32_t key_slices = 1, value_slices = 1;
 };
 
@@ -91,63 +92,108 @@ template <class Product, int slice>
 constexpr bool can_stay =
     tiles_bytes<Product, slice>(4) > 49 << 10 && tiles_bytes<Product, slice>(2) <= 49 << 10;
 
-/// Calls body(ahead, bytes). `ahead` is true if a block has two buffers, so that it can load the
-/// operands of the next step of its loop during the current step. `bytes` is the size of the
-/// block's shared memory.
-template <class Product, int slice, class Body>
-void choose_steps(const DeviceFacts& device, Body&& body) {
-  if constexpr (can_go_ahead<Product, slice>) {
-    constexpr std::size_t two = tiles_bytes<Product, slice>(4),
-                          one = tiles_bytes<Product, slice>(2);
-    if constexpr (can_stay<Product, slice>) {
-      if (!worth_more_memory(device, two, one)) return body(std::false_type{}, one);
-    }
-    body(std::true_type{}, two);
-  } else {
-    body(std::false_type{}, tiles_bytes<Product, slice>(2));
-  }
-}
+/// Variants of the two kernels. in_turn: a block loads the operands of a step of its main loop
+/// after the previous step. ahead: a block has two buffers, so that it loads the operands of the
+/// next step during the current one. wide: for heads wider than 128 columns (wide.h).
+enum class Steps { in_turn, ahead, wide };
+
+/// The number of threads, and of rows of the result, in a block.
+template <Steps steps>
+constexpr int gradient_threads = steps == Steps::wide ? wide_threads : attention_threads;
+template <Steps steps>
+constexpr int gradient_rows = steps == Steps::wide ? wide_rows : tile_rows;
+/// Rows per step of the main loop: keys in the kernel for dq, queries in the kernel for dk and dv.
+template <class Product, int slice, Steps steps>
+constexpr int gradient_step = steps == Steps::wide ? wide_step : step_rows<Product, slice>;
+/// The size of a block's dynamic shared memory.
+template <class Product, int slice, Steps steps>
+constexpr std::size_t gradient_bytes = steps == Steps::wide
+                                           ? WideTiles<Product>::bytes
+                                           : tiles_bytes<Product, slice>(steps == Steps::ahead ? 4
+                                                                                               : 2);
 
 /// Loads the values of `count` keys of a segment, beginning with key `first`. They are rows of v
 /// or, for ChaCAL, rows of (1 - gamma) v + gamma y of the query head `head`.
-template <class Product, int slice, int rows>
+template <class Product, int slice, int rows, int threads = attention_threads>
 __device__ __forceinline__ void stage_values(typename Product::Element* tile,
                                              const GradientTask& task, const SegmentView& at,
                                              int first, int count, int head, int column) {
   const int key_head = head / task.scores.group;
   if (task.gamma) {
     const float g = task.gamma[head * task.gamma_step];
-    stage_computed<Product, slice>(tile, rows, count, column, [&](float(&u)[8], int r, int c) {
-      float y[8];
-      load_eight(u, task.v, at.key + first + r, key_head, c);
-      load_eight(y, task.y, at.query + first + r, head, c);
-      add_outputs(u, y, g);
-    });
+    stage_computed<Product, slice, threads>(
+        tile, rows, count, column, [&](float(&u)[8], int r, int c) {
+          float y[8];
+          load_eight(u, task.v, at.key + first + r, key_head, c);
+          load_eight(y, task.y, at.query + first + r, head, c);
+          add_outputs(u, y, g);
+        });
   } else {
-    stage<Product, slice, rows>(tile, task.v, at.key + first, count, key_head, column);
+    stage<Product, slice, rows, threads>(tile, task.v, at.key + first, count, key_head, column);
   }
 }
-template <class Product, int slice, int rows>
+template <class Product, int slice, int rows, int threads = attention_threads>
 __device__ __forceinline__ void settle_values(typename Product::Element* tile,
                                               const GradientTask& task) {
-  if (!task.gamma) settle<Product, slice, rows>(tile, task.v);
+  if (!task.gamma) settle<Product, slice, rows, threads>(tile, task.v);
 }
 
-/// Chooses the type of products for the math mode, and the slice width for the heads, and calls
-/// body(Product{}, Slice{}, shifted). `shifted` is true if the scores have shifts (Scores::decay).
+/// The values of `count` keys of a segment, beginning with key `first`, as the kernels for wide
+/// heads load them (WideTiles).
+struct ValueRows {
+  const GradientTask& task;
+  const SegmentView& at;
+  int first, count, head;
+
+  template <class Product, int slice, int rows>
+  __device__ __forceinline__ void load(typename Product::Element* tile, int column) const {
+    stage_values<Product, slice, rows, wide_threads>(tile, task, at, first, count, head, column);
+  }
+  template <class Product, int slice, int rows>
+  __device__ __forceinline__ void round(typename Product::Element* tile) const {
+    settle_values<Product, slice, rows, wide_threads>(tile, task);
+  }
+};
+
+/// Chooses the type of products for the math mode, the slice width for the heads, and the variant
+/// of the kernels. Calls body(Product{}, Slice{}, steps, shifted), where `steps` is a constant of
+/// the type Steps. `shifted` is true if the scores have shifts (Scores::decay).
 template <class Body>
-void visit_gradients(Math math, const Scores& scores, GradientTask& task, Body&& body) {
+void visit_gradients(CudaBackend& backend, Math math, const Scores& scores, GradientTask& task,
+                     Body&& body) {
   const std::int64_t width = scores.q.width, v_width = task.v.width;
-  visit_product(math, scores.q.data.dtype(), std::max(width, v_width),
-                [&](auto product, auto size) {
-                  task.key_slices = slices(width, decltype(size)::value);
-                  task.value_slices = slices(v_width, decltype(size)::value);
-                  if (scores.decay) {
-                    body(product, size, std::true_type{});
-                  } else {
-                    body(product, size, std::false_type{});
-                  }
-                });
+  const DType type = scores.q.data.dtype();
+  const auto with = [&](auto product, auto size, auto steps) {
+    if (scores.decay) {
+      body(product, size, steps, std::true_type{});
+    } else {
+      body(product, size, steps, std::false_type{});
+    }
+  };
+  if (is_wide(width, v_width)) {
+    return visit_math(math, type, [&](auto product) {
+      using Size = WideSlice<decltype(product)>;
+      task.key_slices = slices(width, Size::value);
+      task.value_slices = slices(v_width, Size::value);
+      with(product, Size{}, std::integral_constant<Steps, Steps::wide>{});
+    });
+  }
+  visit_product(math, type, std::max(width, v_width), [&](auto product, auto size) {
+    using Kind = decltype(product);
+    constexpr int slice = decltype(size)::value;
+    constexpr std::integral_constant<Steps, Steps::in_turn> in_turn;
+    if constexpr (can_go_ahead<Kind, slice>) {
+      if constexpr (can_stay<Kind, slice>) {
+        if (!worth_more_memory(backend.device(), gradient_bytes<Kind, slice, Steps::ahead>,
+                               gradient_bytes<Kind, slice, Steps::in_turn>)) {
+          return with(product, size, in_turn);
+        }
+      }
+      with(product, size, std::integral_constant<Steps, Steps::ahead>{});
+    } else {
+      with(product, size, in_turn);
+    }
+  });
 }
 
 }  // namespace longhand::cuda

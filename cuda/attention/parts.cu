@@ -30,11 +30,10 @@ template <class Product, int slice, bool shifted>
 __global__ void __launch_bounds__(attention_threads, blocks_on(90, slice == 32 && shifted ? 2 : 0))
     part_kernel(AttentionTask task) {
   const SegmentsView& segments = task.scores.segments;
-  const int head_and_part = static_cast<int>(blockIdx.x), heads = task.scores.heads;
   const Tile tile = tile_at(segments.query_begin, segments.count, tile_rows, blockIdx.y);
   if (tile.first >= segments.query_length[tile.segment]) return;
-  attend<Product, slice, 1, Walk::part, shifted>(
-      task, tile, head_and_part % heads, head_and_part / heads, static_cast<int>(blockIdx.z));
+  attend<Product, slice, 1, Walk::part, shifted>(task, tile, static_cast<int>(blockIdx.x), 0,
+                                                 static_cast<int>(blockIdx.z));
 }
 
 /// Combines the results of all parts of the keys into the result of attention. There is one warp
@@ -95,23 +94,26 @@ void attend_in_parts(CudaBackend& backend, const Attention& op, const SoftmaxRul
   const std::int64_t rows = op.scores.q.data.rows(), heads = op.scores.q.heads;
   const Tensor sums(backend, {parts * rows, heads * op.v.width}, DType::f32);
   const Tensor stats(backend, {parts * rows, heads * 2}, DType::f32);
-  Stream& stream = backend.stream();
-  visit_forward(backend.math(op.scores.math), op, rule.sink, rule.log_denominator,
-                [&](auto product, auto size, auto shift, AttentionTask task) {
-                  using Kind = decltype(product);
-                  constexpr int slice = decltype(size)::value;
-                  task.y = view(Heads{sums, 0, heads, op.v.width});
-                  task.key_parts = parts;
-                  task.query_rows = rows;
-                  task.stats = reinterpret_cast<Pair<float>*>(stats.data<float>());
-                  launch(stream,
-                         {heads * task.value_slices,
-                          tile_slots(rows, op.scores.queries.count(), tile_rows), parts},
-                         attention_threads, forward_bytes<Kind, slice, 1>,
-                         &part_kernel<Kind, slice, decltype(shift)::value>, task);
-                  launch(stream, (rows * heads * warp_size + 127) / 128, 128, 0, &join_kernel, task,
-                         view(op.y));
-                });
+  AttentionTask task = attention_task(op, rule.sink, rule.log_denominator);
+  task.y = view(Heads{sums, 0, heads, op.v.width});
+  task.key_parts = parts;
+  task.query_rows = rows;
+  task.stats = reinterpret_cast<Pair<float>*>(stats.data<float>());
+  if (is_wide(op.scores.q.width, op.v.width)) {
+    attend_wide(backend, op.scores, task);
+  } else {
+    visit_forward(backend.math(op.scores.math), op.scores, task,
+                  [&](auto product, auto size, auto shift, const AttentionTask& sliced) {
+                    using Kind = decltype(product);
+                    constexpr int slice = decltype(size)::value;
+                    launch(backend.stream(),
+                           {heads, tile_slots(rows, op.scores.queries.count(), tile_rows), parts},
+                           attention_threads, forward_bytes<Kind, slice, 1>,
+                           &part_kernel<Kind, slice, decltype(shift)::value>, sliced);
+                  });
+  }
+  launch(backend.stream(), (rows * heads * warp_size + 127) / 128, 128, 0, &join_kernel, task,
+         view(op.y));
 }
 
 }  // namespace longhand::cuda

@@ -12,7 +12,7 @@
 ///
 ///   dots   c [16, 8 n] += a b^T;  a [16, width] and b [8 n, width] are in shared memory
 ///   mix    c [16, 8 n] += p b;    p [16, 8 m] is in registers in the layout of c,
-///                                 b [8 m, 8 n] is in shared memory
+///                                 b [8 m, 8 n] is part of a tile of `width` columns
 ///
 /// A warp loads each part of b into registers once and uses it for all its bands.
 ///
@@ -59,10 +59,10 @@ struct ExactProduct {
     }
   }
 
-  template <int bands, int m, int n>
+  template <int width, int bands, int m, int n>
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
-    constexpr int step = stride(8 * n);
+    constexpr int step = stride(width);
     const int quad = lane_row() * 4;
 #pragma unroll
     for (int i = 0; i < m; ++i) {
@@ -126,10 +126,10 @@ struct Tf32Product {
   /// c += p b. The product sums over the rows of b, and these may be added in any order. Of each
   /// eight rows of b, row 2 t is used as row t, and row 2 t + 1 as row t + 4 (0 <= t < 4). In this
   /// order the registers of p already have the layout that tensor cores require of a left operand.
-  template <int bands, int m, int n>
+  template <int width, int bands, int m, int n>
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
-    constexpr int step = stride(8 * n);
+    constexpr int step = stride(width);
     const Element* const at = b + 2 * lane_column() * step + lane_row();
 #pragma unroll
     for (int i = 0; i < m; ++i) {
@@ -185,10 +185,10 @@ struct Bf16Product {
     }
   }
 
-  template <int bands, int m, int n>
+  template <int width, int bands, int m, int n>
   __device__ __forceinline__ static void mix(float (&c)[bands][n][4], const float (&p)[bands][m][4],
                                              const Element* b) {
-    constexpr int step = stride(8 * n);
+    constexpr int step = stride(width);
     const int lane = lane_register(), matrix = lane / 8, row = lane % 8;
     const Element* const at = b + (matrix % 2 * 8 + row) * step + matrix / 2 * 8;
 #pragma unroll
@@ -225,8 +225,8 @@ __device__ __forceinline__ void dots(float (&c)[n][4], const typename Product::E
 template <class Product, int m, int n>
 __device__ __forceinline__ void mix(float (&c)[n][4], const float (&p)[m][4],
                                     const typename Product::Element* b) {
-  Product::mix(reinterpret_cast<float(&)[1][n][4]>(c), reinterpret_cast<const float(&)[1][m][4]>(p),
-               b);
+  Product::template mix<8 * n>(reinterpret_cast<float(&)[1][n][4]>(c),
+                               reinterpret_cast<const float(&)[1][m][4]>(p), b);
 }
 
 /// Address of the four floats of padding after row r of a tile of `slice` columns.

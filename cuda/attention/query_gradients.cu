@@ -5,13 +5,19 @@ namespace {
 
 /// A thread block that computes the gradients of one tile of queries,
 ///   r_i = scale sum_j dS_ij k_j;  dq_i = tau_i r_i;  dtau_i = q_i . r_i,
-/// where tau_i is the multiplier of query i's scores (Scores::multiplier). The block computes one
-/// slice of the columns of r_i and dq_i, and the terms of dtau_i from these columns. Its steps are
-/// member functions, in the order in which run() calls them.
-template <class Product, int slice, bool shifted, bool ahead>
+/// where tau_i is the multiplier of query i's scores (Scores::multiplier). Its phases are member
+/// functions, in the order in which run() calls them. For wide heads (wide.h), the block computes
+/// up to wide_columns columns of r_i and dq_i, and the terms of dtau_i from these columns.
+template <class Product, int slice, Steps steps, bool shifted>
 struct QueryBlock {
   using Element = typename Product::Element;
-  static constexpr int step = step_rows<Product, slice>, n = slice / 8, m = step / 8;
+  using Tiles = WideTiles<Product>;
+  static constexpr bool wide = steps == Steps::wide;
+  static constexpr int block_rows = gradient_rows<steps>;
+  static constexpr int step = gradient_step<Product, slice, steps>;
+  // for each warp, in groups of 8: n columns of dq, and m keys of a step
+  static constexpr int n = wide ? Tiles::slices * Tiles::n : slice / 8;
+  static constexpr int m = wide ? 2 : step / 8;
   static constexpr int stride = Product::stride(slice);
   /// The shifts (Scores::decay) of the keys of the current and of the previous step of the main
   /// loop. Other warps may still read the shifts of the previous step.
@@ -27,11 +33,13 @@ struct QueryBlock {
   const GradientTask& task;
   const ScoresView& scores;
   KeyShifts& key_shifts;
+  // part: index of this block's part of the columns of dq; 0 unless heads are wide
   const int head, part, key_head;
   const Tile tile;
   const SegmentView at;
-  // In shared memory. q: the queries of the tile. dy: the rows of dy of these queries. ring: one or
-  // two buffers, each for the keys and values of one step of the main loop.
+  // Tiles in shared memory, not used for wide heads (WideTiles). q: the queries of the tile. dy:
+  // the rows of dy of these queries. ring: one or two buffers, each for the keys and values of one
+  // step of the main loop.
   Element *const q, *const dy, *const ring;
   const int rows;  // number of queries; not positive if this block has no tile of queries
   // Position of the tile's first query. Without a causal mask, queries are treated as if they came
@@ -39,12 +47,12 @@ struct QueryBlock {
   const int start;
   const int stop;  // the queries see only keys before `stop`
   const std::int64_t first_row;
-  const int warp, row;  // row: index of this thread's first query in the tile
-  const int own;        // offset, in entries, of the warp's rows in a tile
-  const bool busy;      // false if the warp has no query
-  const float g;        // ChaCAL only: gamma of the head, whose values are (1 - gamma) v + gamma y
-  const int first_key, parts;
-  const bool single;  // true if the heads are at most one slice wide
+  const int warp_row, row;  // indices of the warp's and this thread's first query in the tile
+  const int own;            // offset, in entries, of the warp's rows in a tile
+  const int warp_key;       // index, in the keys of a step, of the first key of the warp's products
+  const bool busy;          // false if the warp has no query
+  const float g;  // ChaCAL only: gamma of the head, whose values are (1 - gamma) v + gamma y
+  const int first_key;
 
   __device__ __forceinline__ QueryBlock(const GradientTask& of, KeyShifts& of_keys)
       : task(of),
@@ -53,54 +61,89 @@ struct QueryBlock {
         head(static_cast<int>(blockIdx.y)),
         part(static_cast<int>(blockIdx.z)),
         key_head(head / scores.group),
-        tile(tile_at(scores.segments.query_begin, scores.segments.count, tile_rows, blockIdx.x)),
+        tile(tile_at(scores.segments.query_begin, scores.segments.count, block_rows, blockIdx.x)),
         at(scores.segments[tile.segment]),
         q(shared_memory<Element>()),
-        dy(q + tile_rows * stride),
-        ring(dy + tile_rows * stride),
-        rows(min(tile_rows, at.queries - tile.first)),
+        dy(q + block_rows * stride),
+        ring(dy + block_rows * stride),
+        rows(min(block_rows, at.queries - tile.first)),
         start(min(scores.offset(at) + tile.first, at.keys)),
         stop(min(start + rows, at.keys)),
         first_row(at.query + tile.first),
-        warp(warp_index()),
-        row(16 * warp + lane_row()),
-        own(16 * warp * stride),
-        busy(16 * warp < rows),
+        warp_row(16 * (wide ? wide_band() : warp_index())),
+        row(warp_row + lane_row()),
+        own(warp_row * stride),
+        warp_key(wide ? 16 * wide_quarter() : 0),
+        busy(warp_row < rows),
         g(task.gamma ? task.gamma[head * task.gamma_step] : 0.0f),
-        first_key(scores.first_key(start) / step * step),
-        parts(max(task.key_slices, task.value_slices)),
-        single(slice < 128 || parts == 1) {}
+        first_key(scores.first_key(start) / step * step) {}
 
   __device__ __forceinline__ void run() const {
     float dq[1][n][4];
     clear(dq[0]);
     Queries of;
     load_numbers(of);
+    if constexpr (wide) {
+      sum_wide(dq, of);
+    } else {
+      sum(dq, of);
+    }
+    finish(dq, of);
+  }
+  /// Computes the sums dq and, if the scores have shifts, of.row_sums.
+  __device__ __forceinline__ void sum(float (&dq)[1][n][4], Queries& of) const {
     load_first();
     int now = 0, turn = 0;  // now: offset of this step's keys and values in `ring`
     for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
       if (shifted) store_key_shifts(begin, turn);
       Element* const k = ring + now;
-      now = ahead ? 2 * step * stride - now : now;
+      now = steps == Steps::ahead ? 2 * step * stride - now : now;
       Products s, dp;
       clear(s);
       clear(dp);
-      if (single) {
-        multiply(s, dp, k, ring + now, begin);
-      } else {
-        multiply_slices(s, dp, k, begin);
-      }
+      multiply(s, dp, k, ring + now, begin);
       if (busy) {
         compute_gradients(s, dp, of, begin, turn);
+        if (shifted) add_row_sums(of, s);
         mix<Product>(dq[0], s, k);
       }
-      if (single && !ahead && begin + step < stop) {
+      if (steps != Steps::ahead && begin + step < stop) {
         __syncthreads();
-        bring(k, begin + step, 0, 0);
+        bring(k, begin + step);
         commit_copies();
       }
     }
-    finish(dq, of);
+  }
+  /// The same as sum(), for wide heads (wide.h).
+  __device__ __forceinline__ void sum_wide(float (&dq)[1][n][4], Queries& of) const {
+    Tiles tiles;
+    const int first_slice = part * Tiles::slices;
+    const int own_row = static_cast<int>(first_row), first_of_keys = static_cast<int>(at.key);
+    const HeadRows queries{scores.q, own_row, rows, head}, dys{task.dy, own_row, rows, head};
+    const auto keys_of = [&](int begin) {
+      return HeadRows{scores.k, first_of_keys + begin, min(step, stop - begin), key_head};
+    };
+    if (first_key < stop) tiles.bring(queries, keys_of(first_key), 0);
+    commit_copies();
+    int turn = 0;
+    for (int begin = first_key; begin < stop; begin += step, turn = 1 - turn) {
+      if (shifted) store_key_shifts(begin, turn);
+      const HeadRows keys = keys_of(begin);
+      const ValueRows values{task, at, begin, keys.count, head};
+      Products s, dp;
+      clear(s);
+      clear(dp);
+      tiles.multiply(s, queries, keys, task.key_slices, busy, [&] { tiles.bring(dys, values, 0); });
+      tiles.multiply(dp, dys, values, task.value_slices, busy,
+                     [&] { tiles.bring(keys, first_slice); });
+      if (busy) compute_gradients(s, dp, of, begin, turn);
+      typename Tiles::Weights ds;
+      tiles.exchange(ds, s);
+      if (shifted) add_row_sums(of, ds[0]);
+      tiles.mix(dq, ds, keys, first_slice, task.key_slices, busy, [&] {
+        if (begin + step < stop) tiles.bring(queries, keys_of(begin + step), 0);
+      });
+    }
   }
 
   __device__ __forceinline__ void load_numbers(Queries& of) const {
@@ -115,33 +158,20 @@ struct QueryBlock {
     }
   }
 
-  /// Starts to copy the keys of a step and their values: the slice `key_part` of the keys and the
-  /// slice `value_part` of the values. The numbers of slices of k and v may differ. Nothing is
-  /// copied for an index beyond the last slice.
-  __device__ __forceinline__ void bring(Element* k, int begin, int key_part, int value_part) const {
+  /// Starts to copy the keys of a step and their values.
+  __device__ __forceinline__ void bring(Element* k, int begin) const {
     const int count = min(step, stop - begin);
-    if (key_part < task.key_slices) {
-      stage<Product, slice, step>(k, scores.k, at.key + begin, count, key_head, key_part * slice);
-    }
-    if (value_part < task.value_slices) {
-      stage_values<Product, slice, step>(k + step * stride, task, at, begin, count, head,
-                                         value_part * slice);
-    }
-  }
-  __device__ __forceinline__ void bring_queries(int column) const {
-    stage<Product, slice, tile_rows>(q, scores.q, first_row, rows, head, column);
-  }
-  __device__ __forceinline__ void bring_dy(int column) const {
-    stage<Product, slice, tile_rows>(dy, task.dy, first_row, rows, head, column);
+    stage<Product, slice, step>(k, scores.k, at.key + begin, count, key_head, 0);
+    stage_values<Product, slice, step>(k + step * stride, task, at, begin, count, head, 0);
   }
   __device__ __forceinline__ void load_first() const {
-    if (task.key_slices == 1) bring_queries(0);
-    if (task.value_slices == 1) bring_dy(0);
-    if (single) bring(ring, first_key, 0, 0);
+    stage<Product, slice, block_rows>(q, scores.q, first_row, rows, head, 0);
+    stage<Product, slice, block_rows>(dy, task.dy, first_row, rows, head, 0);
+    bring(ring, first_key);
     commit_copies();
     wait_for_copies<0>();
-    if (task.key_slices == 1) settle<Product, slice, tile_rows>(q, scores.q);
-    if (task.value_slices == 1) settle<Product, slice, tile_rows>(dy, task.dy);
+    settle<Product, slice, block_rows>(q, scores.q);
+    settle<Product, slice, block_rows>(dy, task.dy);
   }
 
   __device__ __forceinline__ void store_key_shifts(int begin, int turn) const {
@@ -151,7 +181,7 @@ struct QueryBlock {
   }
 
   /// Computes s = q . k and dp = dy . v for the keys of one step. The caller has already started to
-  /// copy these keys and values. If `ahead` is set, starts to copy those of the next step.
+  /// copy these keys and values. If `steps` is ahead, starts to copy those of the next step.
   __device__ __forceinline__ void multiply(Products& s, Products& dp, Element* k, Element* next,
                                            int begin) const {
     Element* const v = k + step * stride;
@@ -159,42 +189,13 @@ struct QueryBlock {
     settle<Product, slice, step>(k, scores.k);
     settle_values<Product, slice, step>(v, task);
     __syncthreads();
-    if (ahead && begin + step < stop) bring(next, begin + step, 0, 0);
+    if (steps == Steps::ahead && begin + step < stop) bring(next, begin + step);
     commit_copies();
     if (!busy) return;
     dots<Product, slice>(s, q + own, k);
     dots<Product, slice>(dp, dy + own, v);
   }
-  /// Computes s = q . k and dp = dy . v for heads that are several slices wide, one slice after
-  /// another. The slice of the keys that this block needs for dq is loaded last, so that it is
-  /// still in shared memory afterwards.
-  __device__ __forceinline__ void multiply_slices(Products& s, Products& dp, Element* k,
-                                                  int begin) const {
-    Element* const v = k + step * stride;
-    for (int i = 0; i < parts; ++i) {
-      const int key_part = i < task.key_slices ? (part + 1 + i) % task.key_slices : i;
-      __syncthreads();
-      if (i < task.key_slices && task.key_slices > 1) bring_queries(key_part * slice);
-      if (i < task.value_slices && task.value_slices > 1) bring_dy(i * slice);
-      bring(k, begin, key_part, i);
-      commit_copies();
-      wait_for_copies<0>();
-      if (i < task.key_slices) {
-        if (task.key_slices > 1) settle<Product, slice, tile_rows>(q, scores.q);
-        settle<Product, slice, step>(k, scores.k);
-      }
-      if (i < task.value_slices) {
-        if (task.value_slices > 1) settle<Product, slice, tile_rows>(dy, task.dy);
-        settle_values<Product, slice, step>(v, task);
-      }
-      __syncthreads();
-      if (!busy) continue;
-      if (i < task.key_slices) dots<Product, slice>(s, q + own, k);
-      if (i < task.value_slices) dots<Product, slice>(dp, dy + own, v);
-    }
-  }
-
-  /// Replaces the products s = q . k by dS, and the products dp = dy . v by P.
+  /// Replaces the warp's products s = q . k by dS, and the products dp = dy . v by P.
   __device__ __forceinline__ void compute_gradients(Products& s, Products& dp, Queries& of,
                                                     int begin, int turn) const {
     const bool masked = begin + step > start || scores.window > 0;
@@ -204,7 +205,8 @@ struct QueryBlock {
       for (int e = 0; e < 4; ++e) {
         float shift = 0;
         if constexpr (shifted) {
-          shift = of.shift[e / 2] - key_shifts[turn][8 * c + 2 * lane_column() + e % 2];
+          const int key = warp_key + 8 * c + 2 * lane_column() + e % 2;
+          shift = of.shift[e / 2] - key_shifts[turn][key];
         }
         const float p = weight_of<shifted>(s[c][e], of.factor[e / 2], shift, of.log_sum[e / 2]);
         const float ds = p * (dp[c][e] - of.d[e / 2]);
@@ -212,22 +214,25 @@ struct QueryBlock {
         s[c][e] = ds;
       }
     }
-    if (masked) mask(s, dp, of, begin);
-    if constexpr (shifted) {
+    if (masked) mask(s, dp, of, begin + warp_key);
+  }
+
+  template <int count>
+  __device__ __forceinline__ static void add_row_sums(Queries& of, const float (&ds)[count][4]) {
 #pragma unroll
-      for (int c = 0; c < m; ++c) {
+    for (int c = 0; c < count; ++c) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) of.row_sums[e / 2] += s[c][e];
-      }
+      for (int e = 0; e < 4; ++e) of.row_sums[e / 2] += ds[c][e];
     }
   }
 
   /// Sets dS to 0 for keys that a query does not see. For ChaCAL, also corrects dS of the query's
   /// own key. There, dP is the computed product dy . v minus gamma D, where D is the query's entry
-  /// of task.row_dots (gradients.h), so P gamma D is subtracted from dS.
+  /// of task.row_dots (gradients.h), so P gamma D is subtracted from dS. `first_of_warp`
+  /// is the first key of the warp's products.
   __device__ __forceinline__ void mask(Products& s, const Products& p, const Queries& of,
-                                       int begin) const {
-    const int column = begin + 2 * lane_column();
+                                       int first_of_warp) const {
+    const int column = first_of_warp + 2 * lane_column();
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int position = start + row + 8 * i - column;
@@ -246,12 +251,14 @@ struct QueryBlock {
     }
   }
 
-  /// Stores this block's slice of dq, the terms of dtau (the gradient of Scores::multiplier) from
-  /// this slice, and the row sums of dS.
+  /// Stores dq, the terms of dtau (the gradient of Scores::multiplier) from these columns of dq,
+  /// and the row sums of dS.
   __device__ __forceinline__ void finish(const float (&dq)[1][n][4], const Queries& of) const {
     // The results overwrite q in shared memory. If the queries see no key, the block has not passed
     // a barrier yet, and other threads may still copy queries there.
-    if (first_key >= stop) __syncthreads();
+    if (!wide && first_key >= stop) __syncthreads();
+    // The four warps of a band have the same row sums, but different columns of dq.
+    const int quarter = wide ? wide_quarter() : 0;
     float taus[1][2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -261,64 +268,87 @@ struct QueryBlock {
         taus[0][i] *= task.gain[(first_row + r) * scores.heads + head];
       if (shifted && task.row_sums && part == 0) {
         const float all = row_sum(of.row_sums[i]);
-        if (r < rows && lane_column() == 0)
+        if (r < rows && lane_column() == 0 && quarter == 0)
           task.row_sums[(first_row + r) * scores.heads + head] = all;
       }
       if (!task.dtau) continue;
       float row_total = 0;
 #pragma unroll
       for (int c = 0; c < n; ++c) {
+        const int first = (wide ? Tiles::column(part, c) : 8 * c) + 2 * lane_column();
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          const int column = part * slice + 8 * c + 2 * lane_column() + j;
-          if (r >= rows || column >= scores.q.width) continue;
-          row_total += load_one(scores.q, first_row + r, head, column) * dq[0][c][2 * i + j];
+          if (r >= rows || first + j >= scores.q.width) continue;
+          row_total += load_one(scores.q, first_row + r, head, first + j) * dq[0][c][2 * i + j];
         }
       }
       row_total = scores.scale * row_sum(row_total);
       if (r < rows && lane_column() == 0) {
-        task.dtau[(part * task.query_rows + first_row + r) * scores.heads + head] = row_total;
+        const std::int64_t of_quarter = 4 * part + quarter;
+        task.dtau[(of_quarter * task.query_rows + first_row + r) * scores.heads + head] = row_total;
       }
     }
-    if (task.dq && busy) {
-      store_rows<Product>(q + own, task.dq, first_row + 16 * warp, rows - 16 * warp, head,
-                          part * slice, dq, taus);
+    if (!task.dq) return;
+    if constexpr (wide) {
+      Tiles().store(task.dq, first_row, rows, head, part, dq, taus);
+    } else if (busy) {
+      store_rows<Product>(q + own, task.dq, first_row + warp_row, rows - warp_row, head, 0, dq,
+                          taus);
     }
   }
 };
 
-template <class Product, int slice, bool shifted, bool ahead>
+template <class Product, int slice, Steps steps, bool shifted>
 __global__ void __launch_bounds__(attention_threads,
                                   budgeted_blocks(slice < 128 ? 3 : 2,
-                                                  tiles_bytes<Product, slice>(ahead ? 4 : 2)))
+                                                  gradient_bytes<Product, slice, steps>))
     query_gradients(GradientTask task) {
-  using Block = QueryBlock<Product, slice, shifted, ahead>;
+  using Block = QueryBlock<Product, slice, steps, shifted>;
   __shared__ typename Block::KeyShifts key_shifts;
   const Block block(task, key_shifts);
   if (block.rows > 0) block.run();
+}
+template <class Product, bool shifted>
+__global__ void __launch_bounds__(wide_threads, 1) wide_query_gradients(GradientTask task) {
+  using Block = QueryBlock<Product, WideSlice<Product>::value, Steps::wide, shifted>;
+  __shared__ typename Block::KeyShifts key_shifts;
+  const Block block(task, key_shifts);
+  if (block.rows > 0) block.run();
+}
+template <class Product, int slice, Steps steps, bool shifted>
+constexpr auto query_kernel() {
+  if constexpr (steps == Steps::wide) {
+    return &wide_query_gradients<Product, shifted>;
+  } else {
+    return &query_gradients<Product, slice, steps, shifted>;
+  }
 }
 
 }  // namespace
 
 void launch_query_gradients(CudaBackend& backend, Math math, const Scores& scores,
                             const Target& dtau, GradientTask task) {
-  visit_gradients(math, scores, task, [&](auto product, auto size, auto shift) {
-    using Kind = decltype(product);
-    constexpr int slice = decltype(size)::value;
-    const std::int64_t slots = tile_slots(scores.q.data.rows(), scores.queries.count(), tile_rows);
-    const std::int64_t entries = scores.q.data.rows() * scores.q.heads;
-    Tensor sums;
-    if (dtau) {
-      sums = Tensor(backend, {std::max<std::int64_t>(1, entries * task.key_slices)}, DType::f32);
-      task.dtau = sums.data<float>();
-      task.query_rows = scores.q.data.rows();
-    }
-    choose_steps<Kind, slice>(backend.device(), [&](auto ahead, std::size_t bytes) {
-      launch(backend.stream(), {slots, scores.q.heads, task.key_slices}, attention_threads, bytes,
-             &query_gradients<Kind, slice, decltype(shift)::value, decltype(ahead)::value>, task);
-    });
-    if (dtau) add_slices(backend, task.dtau, task.key_slices, dtau);
-  });
+  visit_gradients(
+      backend, math, scores, task, [&](auto product, auto size, auto variant, auto shift) {
+        using Kind = decltype(product);
+        constexpr int slice = decltype(size)::value;
+        constexpr Steps steps = decltype(variant)::value;
+        const std::int64_t rows = scores.q.data.rows(), heads = scores.q.heads;
+        const std::int64_t slots = tile_slots(rows, scores.queries.count(), gradient_rows<steps>);
+        const int parts = steps == Steps::wide ? wide_parts(scores.q.width) : 1;
+        const int sums_of_row = steps == Steps::wide ? 4 * parts : 1;
+        Tensor sums;
+        if (dtau) {
+          sums =
+              Tensor(backend, {std::max<std::int64_t>(1, rows * heads * sums_of_row)}, DType::f32);
+          task.dtau = sums.data<float>();
+          task.query_rows = rows;
+        }
+        launch(backend.stream(), {slots, heads, parts}, gradient_threads<steps>,
+               gradient_bytes<Kind, slice, steps>,
+               query_kernel<Kind, slice, steps, decltype(shift)::value>(), task);
+        if (dtau) add_slices(backend, task.dtau, sums_of_row, dtau);
+      });
 }
 
 }  // namespace longhand::cuda

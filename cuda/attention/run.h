@@ -18,20 +18,25 @@ struct Slice {
   static constexpr int value = columns;
 };
 
+/// Calls body(Product{}) with the type of products for the math mode. In modes other than exact,
+/// bf16 tensors use the bf16 product: their entries are already bf16 numbers, so the product does
+/// not round them.
+template <class Body>
+void visit_math(Math math, DType type, Body&& body) {
+  if (math == Math::exact) return body(ExactProduct{});
+  if (math == Math::bf16 || type == DType::bf16) return body(Bf16Product{});
+  return body(Tf32Product{});
+}
+
 /// Calls body(Product{}, Slice<columns>{}) with the type of products for the math mode and with the
-/// number of columns per slice for heads of `width` columns. In modes other than exact, bf16
-/// tensors use the bf16 product: their entries are already bf16 numbers, so the product does not
-/// round them.
+/// number of columns per slice for heads of `width` columns.
 template <class Body>
 void visit_product(Math math, DType type, std::int64_t width, Body&& body) {
-  const auto with_slice = [&](auto product) {
+  visit_math(math, type, [&](auto product) {
     if (width <= 32) return body(product, Slice<32>{});
     if (width <= 64) return body(product, Slice<64>{});
     return body(product, Slice<128>{});
-  };
-  if (math == Math::exact) return with_slice(ExactProduct{});
-  if (math == Math::bf16 || type == DType::bf16) return with_slice(Bf16Product{});
-  return with_slice(Tf32Product{});
+  });
 }
 
 /// Number of rows that one step of the softmax backward pass processes: queries in the kernel for

@@ -87,15 +87,16 @@ __device__ __forceinline__ void store_eight(typename Product::Element* to, const
 ///   tile[r][c] = x(row + r, head, first + c)  for r < count.
 /// The rows count .. rows - 1 of the tile, and its columns beyond the head's width, become 0. If
 /// the entries of x need no conversion, stage() only starts asynchronous copies. The tile is then
-/// ready after commit_copies(), wait_for_copies(), settle() and a barrier.
-template <class Product, int slice, int rows>
+/// ready after commit_copies(), wait_for_copies(), settle() and a barrier. `threads` is the block's
+/// number of threads.
+template <class Product, int slice, int rows, int threads = attention_threads>
 __device__ __forceinline__ void stage(typename Product::Element* tile, const HeadsView& x,
                                       std::int64_t row, int count, int head, int first) {
   using Element = typename Product::Element;
   if (x.lies_as<Element>()) {
     constexpr int size = Pack<Element>::size, pieces = slice / size;
     // number of rows that the block copies in one iteration of the loop below
-    constexpr int step = attention_threads / pieces;
+    constexpr int step = threads / pieces;
     static_assert(rows % step == 0);
     const int first_row = static_cast<int>(threadIdx.x) / pieces;
     const int column = static_cast<int>(threadIdx.x) % pieces * size;
@@ -103,7 +104,8 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
                        std::int64_t{head} * x.width + first + column;
     tile += first_row * Product::stride(slice) + column;
     const int left = first + column < x.width ? count - first_row : 0;
-#pragma unroll
+    // Threads of larger blocks have no registers for the addresses of several iterations.
+#pragma unroll(threads > attention_threads ? 1 : rows / step)
     for (int i = 0; i < rows; i += step) {
       copy_async(tile + i * Product::stride(slice), from, i < left);
       from += step * x.columns;
@@ -112,7 +114,7 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
   }
   constexpr int pieces = slice / 8;
 #pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += threads) {
     const int r = i / pieces, c = i % pieces * 8;
     float eight[8] = {};
     if (r < count) load_eight(eight, x, row + r, head, first + c);
@@ -122,7 +124,7 @@ __device__ __forceinline__ void stage(typename Product::Element* tile, const Hea
 
 /// Rounds the entries of the tile that this thread copied in stage(), if the type of products
 /// requires rounded entries. The thread must first wait for its copies.
-template <class Product, int slice, int rows>
+template <class Product, int slice, int rows, int threads = attention_threads>
 __device__ __forceinline__ void settle(typename Product::Element* tile, const HeadsView& x) {
   if constexpr (Product::rounds) {
     // If stage() did not copy the entries asynchronously, it has rounded them already.
@@ -131,7 +133,7 @@ __device__ __forceinline__ void settle(typename Product::Element* tile, const He
     tile += static_cast<int>(threadIdx.x) / pieces * Product::stride(slice) +
             static_cast<int>(threadIdx.x) % pieces * size;
 #pragma unroll
-    for (int i = 0; i < rows; i += attention_threads / pieces) {
+    for (int i = 0; i < rows; i += threads / pieces) {
       auto pack = load_pack(tile + i * Product::stride(slice));
 #pragma unroll
       for (auto& entry : pack.at) entry = Product::element(entry);
@@ -189,11 +191,11 @@ __device__ __forceinline__ void store_rows(typename Product::Element* rows, cons
 /// Fills the first `count` rows of the tile with results of compute(), and its other rows with 0.
 /// compute(x, r, column) sets x to the eight entries of row r of the tile that begin at column
 /// `column` of the head.
-template <class Product, int slice, class Compute>
+template <class Product, int slice, int threads = attention_threads, class Compute>
 __device__ __forceinline__ void stage_computed(typename Product::Element* tile, int rows, int count,
                                                int first, const Compute& compute) {
   constexpr int pieces = slice / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += attention_threads) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += threads) {
     const int r = i / pieces, c = i % pieces * 8;
     float x[8] = {};
     if (r < count) compute(x, r, first + c);

@@ -29,14 +29,11 @@ __global__ void __launch_bounds__(attention_threads,
                                                   forward_bytes<Product, slice, bands>))
     attention_kernel(AttentionTask task) {
   const ScoresView& scores = task.scores;
-  const int head_and_part = static_cast<int>(blockIdx.x);
-  const int part = slice < 128 ? 0 : head_and_part / scores.heads;
   const std::int64_t slot = std::int64_t{gridDim.z - blockIdx.z} * gridDim.y - 1 - blockIdx.y;
   const SegmentsView& segments = scores.segments;
   const Tile tile = tile_at(segments.query_begin, segments.count, bands * tile_rows, slot);
   if (tile.first >= segments.query_length[tile.segment]) return;
-  attend<Product, slice, bands, Walk::whole, shifted>(task, tile,
-                                                      head_and_part - part * scores.heads, part);
+  attend<Product, slice, bands, Walk::whole, shifted>(task, tile, static_cast<int>(blockIdx.x));
 }
 
 /// Maximum number of bands of 16 queries per warp. If the maximum is 2, run() uses two bands for
@@ -70,8 +67,10 @@ struct SoftmaxWeights {
 void run(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule) {
   const std::int64_t rows = op.scores.q.data.rows(), count = op.scores.queries.count();
   if (const int parts = key_parts(op); parts > 1) return attend_in_parts(backend, op, rule, parts);
+  const AttentionTask shared = attention_task(op, rule.sink, rule.log_denominator);
+  if (is_wide(op.scores.q.width, op.v.width)) return attend_wide(backend, op.scores, shared);
   visit_forward(
-      backend.math(op.scores.math), op, rule.sink, rule.log_denominator,
+      backend.math(op.scores.math), op.scores, shared,
       [&](auto product, auto size, auto shift, const AttentionTask& task) {
         using Kind = decltype(product);
         constexpr int slice = decltype(size)::value;
@@ -80,16 +79,13 @@ void run(CudaBackend& backend, const Attention& op, const SoftmaxRule& rule) {
           constexpr int bands = decltype(number)::value;
           const std::int64_t slots = tile_slots(rows, count, bands * tile_rows);
           const std::int64_t most = 1 << 15, layers = slots / most + 1;
-          launch(backend.stream(),
-                 {op.scores.q.heads * task.value_slices, (slots + layers - 1) / layers, layers},
+          launch(backend.stream(), {op.scores.q.heads, (slots + layers - 1) / layers, layers},
                  attention_threads, forward_bytes<Kind, slice, bands>,
                  &attention_kernel<Kind, slice, bands, shifted>, task);
         };
-        const std::int64_t blocks =
-            tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads * task.value_slices;
+        const std::int64_t blocks = tile_slots(rows, count, 2 * tile_rows) * op.scores.q.heads;
         if constexpr (most_bands<Kind, slice, shifted> == 2) {
-          if (task.key_slices == 1 && rows >= 256 * count &&
-              2 * blocks >= backend.device().multiprocessors &&
+          if (rows >= 256 * count && 2 * blocks >= backend.device().multiprocessors &&
               worth_more_memory(backend.device(), forward_bytes<Kind, slice, 2>,
                                 forward_bytes<Kind, slice, 1>)) {
             return with_bands(std::integral_constant<int, 2>{});
