@@ -54,21 +54,22 @@ Choice choose(std::span<const float> logits, std::span<const std::int32_t> befor
               const Sampling& sampling, Rng& rng) {
   check(sampling);
   LONGHAND_CHECK(!logits.empty(), "sampling: expected logits, got none");
-  std::vector<Candidate> all(logits.size());
   double highest = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    all[i] = {static_cast<std::int32_t>(i), logits[i]};
-    highest = std::max(highest, all[i].score);
-  }
+  for (const double logit : logits) highest = std::max(highest, logit);
   LONGHAND_CHECK(std::isfinite(highest), "sampling: expected finite logits, got ", highest);
   double sum = 0;
-  for (const Candidate& c : all) sum += std::exp(c.score - highest);
+  for (const double logit : logits) sum += std::exp(logit - highest);
   LONGHAND_CHECK(std::isfinite(sum), "sampling: expected finite logits, got ", sum);
   const double log_sum = highest + std::log(sum);
   const auto chosen = [&](std::int32_t token) {
     return Choice{token, logits[static_cast<std::size_t>(token)] - log_sum};
   };
+  if (sampling.greedy()) {
+    return chosen(static_cast<std::int32_t>(std::ranges::max_element(logits) - logits.begin()));
+  }
 
+  std::vector<Candidate> all(logits.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = {static_cast<std::int32_t>(i), logits[i]};
   if (sampling.repetition_penalty != 1) {
     for (const std::int32_t token : before) {
       LONGHAND_CHECK(token >= 0 && static_cast<std::size_t>(token) < all.size(),
