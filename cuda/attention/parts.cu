@@ -27,7 +27,9 @@ constexpr std::int64_t queries_of_warp = 16;
 constexpr int most_parts = 64;
 
 template <class Product, int slice, bool shifted>
-__global__ void __launch_bounds__(attention_threads, blocks_on(90, slice == 32 && shifted ? 2 : 0))
+__global__ void __launch_bounds__(attention_threads, blocks_on(90, slice > 32 ? 0
+                                                                   : shifted  ? 2
+                                                                              : 4))
     part_kernel(AttentionTask task) {
   const SegmentsView& segments = task.scores.segments;
   const Tile tile = tile_at(segments.query_begin, segments.count, tile_rows, blockIdx.y);
