@@ -32,14 +32,14 @@ got=$(
     echo "    40 bytes stack frame, 900 bytes spill stores, 900 bytes spill loads"
     kernel "$rows" 80 0 94 8192
     kernel _ZN8longhand4cuda6gatherEPKi 80 32 255 0
-    kernel _ZN8longhand4cuda11wide_gatherEPKi 80 80 255 0
+    kernel _ZN8longhand4cuda20wide_query_gradientsEPKi 80 68 255 0
   } | table
 )
 expect "kernel	sm	instances	registers	spilled	shared
 gather	80	1	255	64	0
 norm	80	2	94	16	8192
 norm	120	1	40	0	32
-wide_gather	80	1	255	160	0" "$got"
+wide_query_gradients	80	1	255	136	0" "$got"
 
 # refused MESSAGE: standard input is refused with this message.
 refused() {
@@ -49,9 +49,11 @@ refused() {
   fi
   expect "ptxas_table: $1" "$message"
 }
-kernel "$ours" 90 41 40 0 | refused "norm, sm_90: expected at most 80, got 82 bytes spilled"
-kernel _ZN8longhand4cuda11wide_gatherEPKi 90 81 40 0 |
-  refused "wide_gather, sm_90: expected at most 160, got 162 bytes spilled"
+kernel "$ours" 90 33 40 0 | refused "norm, sm_90: expected at most 64, got 66 bytes spilled"
+kernel _ZN8longhand4cuda20wide_query_gradientsEPKi 90 69 40 0 |
+  refused "wide_query_gradients, sm_90: expected at most 136, got 138 bytes spilled"
+kernel _ZN8longhand4cuda16attention_kernelEPKi 90 33 40 0 |
+  refused "attention_kernel, sm_90: expected at most 64, got 66 bytes spilled"
 kernel "$ours" 90 0 40 49153 |
   refused "norm, sm_90: expected at most 49152, got 49153 bytes of static shared memory"
 kernel "$ours" 90 0 256 0 | refused "norm, sm_90: expected at most 255, got 256 registers"
