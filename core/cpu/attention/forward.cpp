@@ -10,8 +10,8 @@ namespace {
 /// for all of them.
 constexpr std::int64_t rows = 4 * attention_panel;
 
-/// How many times longer a multiplication takes in a row that is computed alone than in a panel of
-/// rows. Such a row reads all keys and values for itself, so memory limits its speed.
+/// The time of a multiplication in a row that is computed alone, divided by the time in a panel of
+/// rows (an estimate). Memory limits the speed of a single row, which reads all keys and values.
 constexpr double cost_alone = 16;
 
 /// Executes one forward pass: divides the work into items (each a range of query rows for one or
@@ -66,7 +66,7 @@ class ForwardPass {
         const std::int64_t begin = part * rows, end = std::min(at.queries, begin + rows);
         const double cost = static_cast<double>((end - begin) * std::min(at.keys, offset + end)) *
                             static_cast<double>(width_ + value_width_) *
-                            (alone(at) ? cost_alone : 1);
+                            (!solving_ && alone(at) ? cost_alone : 1);
         const std::int64_t together = parts > 1 ? 1 : heads_together(cost, heads_);
         for (std::int64_t h = 0; h < heads_; h += together) {
           const std::int64_t end_head = std::min(heads_, h + together);
@@ -79,7 +79,7 @@ class ForwardPass {
     list_.close();
   }
 
-  /// True if each row of the segment is computed alone, unless the rule has chains.
+  /// True if each row of the segment is computed alone. Heads with chains are computed by solve().
   bool alone(const SegmentRows& at) const { return singly_ && at.queries <= attention_few; }
 
   AttentionRows<T> task_of(const SegmentRows& at, std::int64_t h) const {

@@ -160,7 +160,7 @@ class Product {
     std::vector<float> factors, sums_of_parts, half_sums;
     RoundedRows rounded{.k = k};
     if (math_ == Math::fast) {
-      const auto slots = static_cast<std::size_t>(m_ * rounded.groups_of_eight() * 8);
+      const auto slots = static_cast<std::size_t>(m_ * rounded.slots());
       integers.resize(static_cast<std::size_t>(m_ * k));
       factors.resize(slots);
       sums_of_parts.resize(slots);

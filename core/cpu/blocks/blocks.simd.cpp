@@ -59,7 +59,7 @@ struct ColumnDots {
     EightFloats low[M], high[M];  // products of the factors of w and of a
 #pragma GCC unroll 2
     for (int m = 0; m < M; ++m) {
-      const std::int64_t p = (first + m) * d.a.groups_of_eight() * 8 + at;
+      const std::int64_t p = (first + m) * d.a.slots() + at;
       const EightFloats factors = load_floats(d.a.factors + p);
       low[m] = f.low * factors;
       high[m] = Type::equal ? low[m] : f.high * factors;
@@ -163,7 +163,7 @@ RoundedPart round_part(const float* from, std::int8_t* integers) {
 }
 
 void round_rows(const float* a, std::int64_t rows, const RoundedRows& to) {
-  const std::int64_t parts = to.k / block_part, slots = to.groups_of_eight() * 8;
+  const std::int64_t parts = to.k / block_part, slots = to.slots();
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t p = 0; p < slots; ++p) {
       const std::int64_t first = i * to.k + p * block_part, at = i * slots + p;

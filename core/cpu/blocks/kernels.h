@@ -17,12 +17,13 @@ inline constexpr std::int64_t block_part = 32;
 struct RoundedRows {
   std::int64_t k = 0;
   std::int8_t* integers = nullptr;  // [rows][k]
-  // [rows][groups_of_eight()][8]. The numbers after the last part are 0.
+  // [rows][slots()]. The numbers after the last part of a row are 0.
   float* factors = nullptr;
   float* sums = nullptr;       // sums of 32 integers, times the factor
   float* half_sums = nullptr;  // the same for the first 16 integers of a part
 
-  std::int64_t groups_of_eight() const { return (k / block_part + 7) / 8; }
+  /// The number of parts of a row, rounded up to a multiple of eight.
+  std::int64_t slots() const { return (k / block_part + 7) / 8 * 8; }
 };
 
 /// The arguments of a product of a few rows of `a` with rows of w in blocks:

@@ -13,8 +13,8 @@
 ///   is_signed   true if q may be negative
 ///   shifts      true if the type has shifts
 ///   equal       true if all numbers of a part have the same factor
-///   factors()   reads the factors and shifts of `count` parts, beginning with a block. A block of
-///               eight parts has them all; otherwise, they belong to blocks that follow each other
+///   factors()   reads the factors and shifts of `count` parts. These are all parts of one block
+///               of eight, or the parts of `count` blocks that follow each other
 ///   integers()  returns the integers q of one part of a block
 namespace longhand::cpu::LONGHAND_ISA {
 
@@ -37,8 +37,8 @@ namespace longhand::cpu::LONGHAND_ISA {
 #endif
 }
 
-/// The IEEE binary16 numbers at from, from + step, and so on. There are `count` numbers, at most
-/// eight, followed by zeros.
+/// Reads `count` IEEE binary16 numbers, at most eight, that are `step` bytes apart. The other
+/// numbers of the result are 0.
 [[gnu::always_inline]] inline EightFloats halves_at(const std::byte* from, int step, int count) {
   EightFloats numbers{};
 #if defined(__F16C__)
