@@ -27,6 +27,21 @@ constexpr Setting settings[] = {{DType::f32, Math::exact, 0x1p-21},
                                 {DType::f32, Math::bf16, 0x1p-6},
                                 {DType::bf16, Math::fast, 0x1p-6}};
 
+using Tensors = std::vector<std::vector<double>>;
+
+/// The maximum error of a number is `close` times the largest magnitude of its tensor, at least 1.
+void require_close(const Tensors& got, const Tensors& expected, double close) {
+  BOOST_REQUIRE_EQUAL(expected.size(), got.size());
+  for (std::size_t x = 0; x < got.size(); ++x) {
+    BOOST_REQUIRE_EQUAL(expected[x].size(), got[x].size());
+    double largest = 1;
+    for (const double value : expected[x]) largest = std::max(largest, std::abs(value));
+    for (std::size_t i = 0; i < got[x].size(); ++i) {
+      BOOST_REQUIRE_SMALL(got[x][i] - expected[x][i], close * largest);
+    }
+  }
+}
+
 struct FewQueries {
   std::vector<std::int32_t> queries, keys;
   std::int64_t heads, key_heads, width;
@@ -242,7 +257,6 @@ BOOST_AUTO_TEST_CASE(devices_with_less_shared_memory_give_the_same_bits) {
 // There is a separate kernel for each combination of product type, slice width (columns of a head),
 // number of bands (64 queries each) and form of the scores.
 BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
-  using Tensors = std::vector<std::vector<double>>;
   const auto reference = make_reference_backend();
   const auto results = [](Backend& on, DType type, std::int64_t width, bool shifted) {
     Tensors all;
@@ -305,15 +319,7 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
         const Tensors got = results(*backend, DType::f32, width, shifted);
         BOOST_TEST_CONTEXT(name_of(setting.math)
                            << ", width " << width << ", shifted " << shifted) {
-          BOOST_REQUIRE_EQUAL(expected.size(), got.size());
-          for (std::size_t x = 0; x < got.size(); ++x) {
-            BOOST_REQUIRE_EQUAL(expected[x].size(), got[x].size());
-            double largest = 1;
-            for (const double value : expected[x]) largest = std::max(largest, std::abs(value));
-            for (std::size_t i = 0; i < got[x].size(); ++i) {
-              BOOST_REQUIRE_SMALL(got[x][i] - expected[x][i], 4 * setting.close * largest);
-            }
-          }
+          require_close(got, expected, 4 * setting.close);
         }
       }
     }
@@ -323,7 +329,6 @@ BOOST_AUTO_TEST_CASE(every_instance_of_a_kernel_agrees_with_the_reference) {
 // A thread block computes at most 768 columns of a result. The heads of queries and keys, or those
 // of values, have more columns in this test.
 BOOST_AUTO_TEST_CASE(heads_of_more_columns_than_a_block_agree_with_the_reference) {
-  using Tensors = std::vector<std::vector<double>>;
   const auto reference = make_reference_backend();
   const auto results = [](Backend& on, DType type, std::int64_t width, std::int64_t v_width) {
     const HeadProblem p(on, type, {20, 3}, 2, 1, width, v_width);
@@ -349,15 +354,7 @@ BOOST_AUTO_TEST_CASE(heads_of_more_columns_than_a_block_agree_with_the_reference
       const Tensors expected = results(*reference, DType::f64, width, v_width);
       const Tensors got = results(*backend, DType::f32, width, v_width);
       BOOST_TEST_CONTEXT(name_of(setting.math) << ", widths " << width << " and " << v_width) {
-        BOOST_REQUIRE_EQUAL(expected.size(), got.size());
-        for (std::size_t x = 0; x < got.size(); ++x) {
-          BOOST_REQUIRE_EQUAL(expected[x].size(), got[x].size());
-          double largest = 1;
-          for (const double value : expected[x]) largest = std::max(largest, std::abs(value));
-          for (std::size_t i = 0; i < got[x].size(); ++i) {
-            BOOST_REQUIRE_SMALL(got[x][i] - expected[x][i], 8 * setting.close * largest);
-          }
-        }
+        require_close(got, expected, 8 * setting.close);
       }
     }
   }
