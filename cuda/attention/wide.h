@@ -41,7 +41,7 @@ struct WideSlice {
 };
 
 /// Rows of one head, which are loaded into shared memory one slice at a time. `first` is an int to
-/// save a register.
+/// save a register: 2^31 rows of such a wide head exceed the memory of every device.
 struct HeadRows {
   const HeadsView& x;
   int first, count, head;
