@@ -20,7 +20,7 @@ for part; do
       cmake --build build/asan-library --target longhand_library_tests
       # These suites look for wrong results, which the ordinary build finds, and take minutes here.
       build/asan-library/tests/longhand_library_tests --report_level=short --log_level=error \
-        --run_test='!gradcheck_test:!parity_test:!attention_long_test'
+        --run_test='!gradcheck_test:!attention_long_test'
       ;;
     thread)
       cmake --preset tsan -B build/tsan-library -DLONGHAND_UNITY=ON \
