@@ -109,15 +109,16 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
   set(longhand_isa_flags_simd128 -mrelaxed-simd)
 endif()
 
-# Kernels with a sanitizer's checks take three times as long to compile with -O1 as with -O0.
-if(LONGHAND_SANITIZE)
-  set(longhand_isa_optimization -O0)
-elseif(NOT longhand_isa_optimization)
+# Unrolled loops with a sanitizer's checks would take a minute per file to compile.
+if(NOT longhand_isa_optimization)
   set(longhand_isa_optimization -O3)
+  if(LONGHAND_SANITIZE)
+    set(longhand_isa_optimization -O1)
+  endif()
 endif()
 # `fused` computes the bits of --math portable on processors without fused multiply-add. It calls a
 # function for each of them, so further optimization would double the time to compile and gain little.
-if(NOT LONGHAND_SANITIZE)
+if(NOT longhand_isa_optimization_fused)
   set(longhand_isa_optimization_fused -O1)
 endif()
 
