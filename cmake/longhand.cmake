@@ -110,17 +110,14 @@ elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
 endif()
 
 # Unrolled loops with a sanitizer's checks would take a minute per file to compile.
-if(NOT longhand_isa_optimization)
+if(LONGHAND_SANITIZE)
+  set(longhand_isa_optimization -O1)
+elseif(NOT longhand_isa_optimization)
   set(longhand_isa_optimization -O3)
-  if(LONGHAND_SANITIZE)
-    set(longhand_isa_optimization -O1)
-  endif()
 endif()
 # `fused` computes the bits of --math portable on processors without fused multiply-add. It calls a
 # function for each of them, so further optimization would double the time to compile and gain little.
-if(NOT longhand_isa_optimization_fused)
-  set(longhand_isa_optimization_fused -O1)
-endif()
+set(longhand_isa_optimization_fused -O1)
 
 # Builds that are not timed may omit instruction sets: those before LONGHAND_WEAKEST_ISA, and those after
 # LONGHAND_STRONGEST_ISA.

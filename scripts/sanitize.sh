@@ -29,9 +29,8 @@ for part; do
       [ $status = 0 ] || exit $status
       ;;
     thread)
-      # The training takes seconds without optimization, and compiling optimized kernels takes minutes.
-      cmake --preset tsan -B build/tsan-library -DLONGHAND_UNITY=ON -DLONGHAND_STRONGEST_ISA=portable \
-        -Dlonghand_isa_optimization=-O0 -Dlonghand_isa_optimization_fused=-O0 >/dev/null
+      cmake --preset tsan -B build/tsan-library -DLONGHAND_UNITY=ON \
+        -DLONGHAND_STRONGEST_ISA=portable >/dev/null
       cmake --build build/tsan-library --target longhand_two_threads
       TSAN_OPTIONS=halt_on_error=1 build/tsan-library/tests/longhand_two_threads
       ;;
