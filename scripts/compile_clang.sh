@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compiles every C++ file with clang as well, without generating code: the fuzz targets
 # (scripts/fuzz.sh) and clang-tidy need clang to accept the sources. Files are compiled in batches
-# with the portable kernels, each file once.
+# with the portable kernels.
 #   scripts/compile_clang.sh [WORD]     only batches whose command contains WORD
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ ninja -C "$folder" -t commands $(ninja -C "$folder" -t targets rule CUSTOM_COMMA
   grep '^cd .* -P [^ ]*\.cmake$' >"$folder/writers"
 sh -e "$folder/writers"
 ninja -C "$folder" -t commands | sed -n 's| -o [^ ]*\.o -c \([^ ]*\)$| -w -fsyntax-only \1|p' |
-  grep -e "${1:-}" | awk '!seen[$NF]++' >"$folder/commands"
+  grep -e "${1:-}" | sort -u >"$folder/commands"
 [ -s "$folder/commands" ] || {
   echo "compile_clang: expected compile commands, got none" >&2
   exit 1
