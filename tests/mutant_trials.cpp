@@ -32,8 +32,8 @@ std::vector<Setting> settings() {
           {"f32 bf16", DType::f32, Math::bf16, false, cpu(Math::bf16)},
           {"bf16", DType::bf16, Math::fast, false, cpu(Math::fast)},
           {"bf16 bf16", DType::bf16, Math::bf16, false, cpu(Math::bf16)},
-          // No CPU backend computes in TF32. In this setting the mutants change results that are
-          // more exact than those of TF32, and the bounds are those of TF32.
+          // No CPU backend computes in TF32, so this setting has the results of Math::exact and the
+          // bounds of TF32.
           {"f32 TF32", DType::f32, Math::fast, true, cpu(Math::exact)}};
 }
 

@@ -6,16 +6,16 @@
 
 namespace longhand::mutants {
 
-/// Tests that the comparison of a backend with the reference detects bugs. Every op of the catalog
-/// is computed with deliberate bugs (mutants), in each type and math mode, and compared with the
-/// reference as in parity_test. If the environment variable LONGHAND_MUTANTS_TABLE is set, one line
-/// per op and setting is printed.
+/// Shows that parity_test would detect bugs. An op is computed with deliberate bugs (mutants), in
+/// each type and math mode, and every result must exceed the bounds of the comparison with the
+/// reference. If the environment variable LONGHAND_MUTANTS_TABLE is set, one line per op and setting
+/// is printed, and the sums at the end.
 class Trials {
  public:
   Trials();
   ~Trials();
 
-  /// `standard` contains the results of the reference for the op.
+  /// Fails the running test for each mutant of the op that is not detected.
   void check(const catalog::Operation& operation, tolerance::Standard& standard);
 
  private:

@@ -37,8 +37,8 @@ std::vector<Setting> settings() {
 
 }  // namespace
 
-// The results of the reference take most of the time. So the deliberate bugs, which the comparison
-// must detect, are tested in the same loop.
+// Computing the results of the reference takes most of the time. They are therefore used twice: to
+// check the CPU backend, and to check that the comparison detects deliberate bugs (mutants).
 BOOST_AUTO_TEST_CASE(the_cpu_backend_agrees_with_the_reference_and_no_mutant_does) {
   const auto reference = make_reference_backend();
   std::vector<std::pair<Setting, std::shared_ptr<Backend>>> backends;
