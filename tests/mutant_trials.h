@@ -8,8 +8,8 @@ namespace longhand::mutants {
 
 /// Shows that parity_test would detect bugs. An op is computed with deliberate bugs (mutants), in
 /// each type and math mode, and every result must exceed the bounds of the comparison with the
-/// reference. If the environment variable LONGHAND_MUTANTS_TABLE is set, one line per op and setting
-/// is printed, and the sums at the end.
+/// reference. If the environment variable LONGHAND_MUTANTS_TABLE is set, one line per op and
+/// setting is printed, and the sums at the end.
 class Trials {
  public:
   Trials();
